@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only door to a node. It opens on ``/`` or on any tree that stands for a node, and never leaves it.
+
+Inside a tree, absolute links and ``..`` are resolved as the node itself would resolve them (as after
+a chroot), so that a link to ``/etc`` in a tree can never read the machine that the tree lies on.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from typing import Optional
+
+from ..model.answer import MISSING, Answer, Names, Status
+from ..model.errors import InputError, ProbeError
+
+MANIFEST = "/.accelerator-manifest.json"
+"""Owners, modes and special files of a tree that was laid out without root: ``{path: {kind, mode, ...}}``."""
+
+_MAX_LINKS = 40  # as Linux: more links in one path is ELOOP
+_MAX_BYTES = 4 * 1024 * 1024  # no sysfs or configuration file that facts are read from comes near
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "dir",
+    stat.S_IFLNK: "link",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+}
+
+
+def _why(error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return MISSING
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "permission denied"
+    return f"cannot be read ({os.strerror(error.errno or 0)})"
+
+
+class Host:
+    """A node seen through its root folder.
+
+    ``is_live`` is true only for ``/``: there the running kernel answers and commands may run.
+    ``read_paths`` holds every path that was asked for, so that a node can be recorded.
+    """
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = os.path.realpath(root)
+        self.is_live = self.root == "/"
+        self.read_paths: set[str] = set()
+        self._real: dict[str, str] = {"/": "/"}
+        self._manifest: Optional[dict[str, dict[str, int | str]]] = None
+        if not os.path.exists(self.root):
+            raise InputError("open", f"root {root}", "no such folder", "a folder", "name the root of a node's tree")
+        if not os.path.isdir(self.root):
+            raise InputError("open", f"root {root}", "a file", "a folder", "unpack it, and name the folder")
+
+    def read(self, path: str) -> Answer:
+        """The text of a file, without white space around it. Undecodable bytes are a reason, not a value."""
+        content, reason = self.read_bytes(path)
+        if content is None:
+            return Answer(None, reason)
+        try:
+            return Answer(content.decode("utf-8").strip("\0 \t\r\n"), None)
+        except UnicodeDecodeError:
+            return Answer(None, "not UTF-8 text")
+
+    def read_bytes(self, path: str, limit: int = _MAX_BYTES) -> tuple[bytes | None, str | None]:
+        """Up to ``limit`` bytes of a file, or None and the reason."""
+        self.read_paths.add(path)
+        try:
+            return self._read_raw(self._inside(self.real_path(path)), limit), None
+        except OSError as error:
+            return None, _why(error)
+
+    def list(self, path: str) -> Names:
+        """The sorted names in a folder."""
+        self.read_paths.add(path)
+        try:
+            return Names(tuple(sorted(os.listdir(self._inside(self.real_path(path))))), None)
+        except OSError as error:
+            return Names(None, _why(error))
+
+    def resolve(self, path: str) -> Answer:
+        """Where a path leads on the node, all links followed."""
+        self.read_paths.add(path)
+        try:
+            real = self.real_path(path)
+            os.lstat(self._inside(real))
+        except OSError as error:
+            return Answer(None, _why(error))
+        return Answer(real, None)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path is there (a file that may not be read is)."""
+        return self.resolve(path).value is not None
+
+    def status(self, path: str) -> tuple[Status | None, str | None]:
+        """Type, mode, owner and device number of a path, links followed; a tree's manifest speaks first."""
+        self.read_paths.add(path)
+        try:
+            real = self.real_path(path)
+            noted = self._noted(real)
+            if noted is not None:
+                return noted, None
+            seen = os.lstat(self._inside(real))
+        except OSError as error:
+            return None, _why(error)
+        return Status(
+            _KINDS.get(stat.S_IFMT(seen.st_mode), "file"),
+            stat.S_IMODE(seen.st_mode),
+            seen.st_uid,
+            seen.st_gid,
+            os.major(seen.st_rdev),
+            os.minor(seen.st_rdev),
+        ), None
+
+    def real_path(self, path: str) -> str:
+        """Resolve links in ``path`` inside the root; the last part need not exist. Raises OSError on a loop."""
+        known = self._real.get(path)
+        if known is not None:
+            return known
+        pending = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        done, links = "", 0
+        while pending:
+            part = pending.pop()
+            if part == "..":
+                done = done.rpartition("/")[0]
+                continue
+            here = f"{done}/{part}"
+            known = self._real.get(here)
+            if known is None:
+                try:
+                    target = os.readlink(self._inside(here))
+                except OSError as error:
+                    if error.errno not in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
+                        raise
+                    if pending:  # only folders are worth remembering: each leaf is read once
+                        self._real[here] = here
+                    done = here
+                    continue
+                links += 1
+                if links > _MAX_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if target.startswith("/"):
+                    done = ""
+                pending.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
+                continue
+            done = known
+        self._real[path] = done or "/"
+        return done or "/"
+
+    def _inside(self, real: str) -> str:
+        return real if self.is_live else self.root + real
+
+    def _read_raw(self, place: str, limit: int) -> bytes:
+        """The one place that reads bytes. Never blocks on a FIFO and never opens a device."""
+        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            chunks = []
+            left = limit
+            while left > 0:
+                chunk = os.read(handle, min(left, 65536))
+                if not chunk:
+                    break
+                chunks.append(chunk)
+                left -= len(chunk)
+            return b"".join(chunks)
+        finally:
+            os.close(handle)
+
+    def _noted(self, real: str) -> Status | None:
+        if self.is_live:
+            return None
+        if self._manifest is None:
+            content, _reason = self.read_bytes(MANIFEST)
+            try:
+                self._manifest = json.loads(content) if content is not None else {}
+            except ValueError as error:
+                raise ProbeError(
+                    "read", self.root + MANIFEST, f"no JSON ({error})", "the manifest of a laid-out tree", "lay the tree out again"
+                ) from None
+        entry = (self._manifest or {}).get(real)
+        if entry is None:
+            return None
+        return Status(
+            str(entry.get("kind", "file")),
+            int(entry.get("mode", 0o644)),
+            int(entry.get("uid", 0)),
+            int(entry.get("gid", 0)),
+            int(entry.get("major", 0)),
+            int(entry.get("minor", 0)),
+        )

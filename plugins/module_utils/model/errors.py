@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The typed errors of the house. Raised anywhere below the edge, turned into a result once, at the edge."""
+
+from __future__ import annotations
+
+
+class OpsError(Exception):
+    """One line for a human, and the same as data.
+
+    The line reads ``cannot <verb> <subject>: <found>, expected <expected>; <next_step>``.
+    """
+
+    code = "input"
+
+    def __init__(
+        self,
+        verb: str,
+        subject: str,
+        found: str,
+        expected: str,
+        next_step: str,
+        details: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(f"cannot {verb} {subject}: {found}, expected {expected}; {next_step}")
+        self.subject = subject
+        self.found = found
+        self.expected = expected
+        self.next_step = next_step
+        self.details = details or {}
+
+    def as_dict(self) -> dict[str, object]:
+        """The ``error`` key of a failed result (stable code, see docs/errors)."""
+        return {
+            "code": self.code,
+            "subject": self.subject,
+            "found": self.found,
+            "expected": self.expected,
+            "next_step": self.next_step,
+            "details": self.details,
+        }
+
+
+class InputError(OpsError):
+    """What the user gave cannot be used."""
+
+    code = "input"
+
+
+class ProbeError(OpsError):
+    """The node could not be looked at."""
+
+    code = "probe"
