@@ -1,0 +1,358 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the checks in order, cheapest first, and close with what ran, what did not, and why.
+
+Exit status 0: everything that could run passed. What could not run on this machine is counted as skipped
+and named; it never passes for a check that ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from typing import Callable, NamedTuple, Optional
+
+import interpreters
+import surroundings
+from surroundings import HERE, LINKED, SetupError, Venv
+
+MOLECULE_COLLECTIONS = {"2.21": "14.5.0", "2.20": "13.8.0", "2.19": "12.3.0", "2.18": "11.13.0"}
+"""The community package whose collections fit each core, 2026-11-30."""
+
+_GET_PIP_VERSIONS = ("25_2", "24_2", "23_1_2", "21_3_1", "20_3_4")
+
+
+class Outcome(NamedTuple):
+    """How one layer ended: checks passed and failed, what was skipped in it, and why it did not run at all."""
+
+    passed: int
+    failed: int
+    skipped: int = 0
+    not_run: Optional[str] = None
+    note: str = ""
+
+
+class House:
+    """The machine's Pythons and the environments the layers share; each is made when first asked for."""
+
+    def __init__(self) -> None:
+        self.pythons = interpreters.find()
+        self.cores = interpreters.runnable_cores(self.pythons)
+        if not self.cores:
+            raise SetupError(
+                "cannot find a Python for ansible-core: expected 3.10 to 3.14 with venv; install python3-venv"
+            )
+        self.newest, self.oldest = self.cores[-1], self.cores[0]
+        self.data = surroundings.data_folder()
+        surroundings.link()
+
+    def core(self, core: str) -> Venv:
+        """The environment with this ansible-core and nothing else."""
+        python = interpreters.for_core(core, self.pythons)
+        if python is None:
+            raise SetupError(f"no Python here runs ansible-core {core}")
+        return surroundings.venv(python, f"core-{core}.txt")
+
+    def develop(self) -> Venv:
+        """The environment with the newest core and all tools."""
+        python = interpreters.for_core(self.newest, self.pythons)
+        if python is None:
+            raise SetupError(f"no Python here runs ansible-core {self.newest}")
+        return surroundings.venv(python, f"core-{self.newest}.txt", "develop.txt")
+
+    def test_environment(self, tool: Venv) -> dict[str, str]:
+        """What the tests see: the linked collection, and the folder of captured files where there is one."""
+        more = {"PYTHONPATH": str(LINKED)}
+        if self.data is not None:
+            more["ACCELERATOR_OPS_DATA"] = str(self.data)
+        return surroundings.environment(tool, **more)
+
+
+def run(command: list[str], env: dict[str, str], cwd: str = str(HERE)) -> tuple[int, str]:
+    """Run a command, show its output as it comes, and return its exit status and that output."""
+    lines = []
+    with subprocess.Popen(
+        command,
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    return process.returncode, "".join(lines)
+
+
+def all_of(commands: list[list[str]], env: dict[str, str], cwd: str = str(HERE)) -> Outcome:
+    """Each command is one check."""
+    results = [run(command, env, cwd)[0] for command in commands]
+    return Outcome(results.count(0), len(results) - results.count(0))
+
+
+def pytest_outcome(status: int, text: str) -> Outcome:
+    """The counts of pytest's closing line. No test collected is a failure: a layer that tests nothing is broken."""
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", _last(text))}
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    if status != 0 and failed == 0:
+        failed = 1
+    return Outcome(counts.get("passed", 0), failed, counts.get("skipped", 0))
+
+
+def _last(text: str) -> str:
+    closing = [line for line in text.splitlines() if re.search(r"\d+ (passed|failed|error|skipped).* in [\d.]+s", line)]
+    return closing[-1] if closing else ""
+
+
+def ruff(house: House) -> Outcome:
+    """Style and format."""
+    tool = house.develop()
+    program = tool.program("ruff")
+    return all_of([[program, "check", "."], [program, "format", "--check", "."]], surroundings.environment(tool))
+
+
+def mypy(house: House) -> Outcome:
+    """Strict types in everything that runs on a managed node, as Python 3.9 sees it."""
+    tool = house.develop()
+    package = "ansible_collections.accelerator.ops.plugins.module_utils"
+    return all_of(
+        [[tool.program("mypy"), "--config-file", str(HERE / "pyproject.toml"), "-p", package]],
+        surroundings.environment(tool, MYPYPATH=str(LINKED)),
+    )
+
+
+def unit(house: House) -> Outcome:
+    """The tests, on the newest core."""
+    tool = house.develop()
+    lack = surroundings.lacking({"lstopo-no-graphics": "hwloc-nox", "chromium": "chromium", "fc-list": "fontconfig"})
+    command = [tool.program("python"), "-m", "pytest", "-q", "tests/unit", "tests/machines"]
+    outcome = pytest_outcome(*run(command, house.test_environment(tool)))
+    notes = [lack] if lack else []
+    if house.data is None:
+        notes.append("captured machines are not here (ACCELERATOR_OPS_DATA): nothing was compared with them")
+    return outcome._replace(note="; ".join(notes))
+
+
+def oldest_python(house: House) -> Outcome:
+    """The rooms that run on managed nodes, under the oldest Python that a managed node may have."""
+    python = house.pythons.get((3, 9))
+    if python is None:
+        return Outcome(0, 0, not_run="no Python 3.9 on this machine")
+    tool = surroundings.venv(python, "oldest-python.txt")
+    command = [tool.program("python"), "-m", "pytest", "-q", "tests/unit"]
+    return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
+def ansible_lint(house: House) -> Outcome:
+    """The production profile of ansible-lint."""
+    tool = house.develop()
+    command = [tool.program("ansible-lint"), "--offline", "--profile", "production", "-q"]
+    return all_of([command], surroundings.environment(tool))
+
+
+def docs(house: House) -> Outcome:
+    """The documentation of the plugins, roles and the site."""
+    tool = house.develop()
+    command = [
+        tool.program("antsibull-docs"), "lint-collection-docs", ".", "--plugin-docs", "--skip-rstcheck",
+        "--validate-collection-refs=all", "--disallow-unknown-collection-refs",
+    ]  # fmt: skip
+    return all_of([command], surroundings.environment(tool), str(LINKED / "ansible_collections/accelerator/ops"))
+
+
+def changelog(house: House) -> Outcome:
+    """The changelog and its fragments."""
+    tool = house.develop()
+    place = str(LINKED / "ansible_collections/accelerator/ops")
+    return all_of([[tool.program("antsibull-changelog"), "lint"]], surroundings.environment(tool), place)
+
+
+def package(house: House) -> Outcome:
+    """The collection builds and installs, and the archive holds what users need and nothing of the workshop."""
+    tool = house.core(house.newest)
+    place = surroundings.copy_tree("package")
+    env = surroundings.environment(tool)
+    galaxy = tool.program("ansible-galaxy")
+    archive = place / "accelerator-ops-0.1.0.tar.gz"
+    steps = [
+        [galaxy, "collection", "build", "--force", "--output-path", str(place), str(place)],
+        [
+            galaxy,
+            "collection",
+            "install",
+            "--force",
+            "--offline",
+            "--no-deps",
+            "-p",
+            str(place / "installed"),
+            str(archive),
+        ],
+    ]
+    outcome = all_of(steps, env, str(place))
+    installed = place / "installed" / "ansible_collections" / "accelerator" / "ops"
+    wrong = [name for name in ("tests", ".ci", "Makefile", "docs", "molecule") if (installed / name).exists()]
+    wrong += [name for name in ("meta/runtime.yml", "plugins", "roles", "README.md") if not (installed / name).exists()]
+    if wrong:
+        print(f"the archive should not hold, or lacks: {', '.join(wrong)}")
+    return outcome._replace(passed=outcome.passed + (not wrong), failed=outcome.failed + bool(wrong))
+
+
+def sanity(core: str) -> Callable[[House], Outcome]:
+    """ansible-test sanity of one core, with every Python that it finds here."""
+
+    def layer(house: House) -> Outcome:
+        tool = house.core(core)
+        place = surroundings.copy_tree(f"sanity-{core}")
+        home = surroundings.CACHE / "ansible-test-home"
+        _stand_in_for_get_pip(home)
+        env = surroundings.environment(tool, HOME=str(home))
+        for name in [name for name in env if name.startswith("ANSIBLE_")]:
+            del env[name]
+        env["PATH"] = ":".join([env["PATH"], *(os.path.dirname(python.path) for python in house.pythons.values())])
+        lack = surroundings.lacking({"shellcheck": "shellcheck"})
+        status, text = run([tool.program("ansible-test"), "sanity", "--local", "--color", "no"], env, str(place))
+        tests = len(set(re.findall(r"^Running sanity test [\"']?([\w-]+)", text, re.MULTILINE)))
+        broken = len(set(re.findall(r"^ERROR: The .* sanity test.*failed|FATAL: ", text, re.MULTILINE)))
+        failed = max(broken, 1) if status or not tests else 0
+        return Outcome(max(tests - failed, 0), failed, note=lack or "")
+
+    return layer
+
+
+def _stand_in_for_get_pip(home: "os.PathLike[str]") -> None:
+    """ansible-test loads a pip installer from a host of its own for each environment; ensurepip does as well.
+
+    It runs in a process of its own: inside this one it would leave PIP_CONFIG_FILE at /dev/null behind.
+    """
+    cache = os.path.join(home, ".ansible", "test", "cache")
+    os.makedirs(cache, exist_ok=True)
+    text = (
+        "import subprocess, sys\n"
+        "subprocess.check_call([sys.executable, '-m', 'ensurepip'], stdout=subprocess.DEVNULL)\n"
+        "wanted = [a for a in sys.argv[1:] if a.startswith('pip==')]\n"
+        "if wanted:\n"
+        "    subprocess.check_call([sys.executable, '-m', 'pip', 'install', '-q', '--disable-pip-version-check'] + wanted)\n"
+    )
+    for version in _GET_PIP_VERSIONS:
+        with open(os.path.join(cache, f"get_pip_{version}.py"), "w", encoding="ascii") as file:
+            file.write(text)
+    for place in (".config/pip", ".pip"):  # where the person told pip which registry to use
+        own, seen = os.path.join(os.path.expanduser("~"), place), os.path.join(home, place)
+        if os.path.isdir(own) and not os.path.lexists(seen):
+            os.makedirs(os.path.dirname(seen), exist_ok=True)
+            os.symlink(own, seen)
+
+
+def molecule(house: House) -> Outcome:
+    """The roles on containers that run systemd, as root and as an unprivileged user."""
+    import node_image
+
+    if os.getuid() != 0:
+        return Outcome(0, 0, not_run="containers with systemd need root")
+    if house.newest not in MOLECULE_COLLECTIONS:
+        return Outcome(0, 0, not_run=f"no collections known for ansible-core {house.newest}")
+    lack = surroundings.lacking({"podman": "podman", "runc": "runc", "debootstrap": "debootstrap"})
+    if lack:
+        return Outcome(0, 0, not_run=lack)
+    tool = house.develop()
+    beside = surroundings.community_collections(tool, MOLECULE_COLLECTIONS[house.newest], "containers.podman")
+    env = surroundings.environment(
+        tool,
+        CONTAINERS_CONF=str(node_image.containers_conf()),
+        ANSIBLE_COLLECTIONS_PATH=f"{LINKED}:{beside}",
+        OPS_CONTAINER_IMAGE=node_image.ensure(),
+    )
+    status, text = run([tool.program("molecule"), "test", "--all"], env)
+    tests = sum(int(count) for count in re.findall(r"(\d+) passed", text))
+    if status or not tests:
+        return Outcome(tests, 1)
+    return Outcome(tests, 0)
+
+
+def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], Outcome]]:
+    """The layers by name, cheapest first."""
+    layers: dict[str, Callable[[House], Outcome]] = {
+        "ruff": ruff,
+        "mypy": mypy,
+        "unit": unit,
+        "oldest-python": oldest_python,
+        "ansible-lint": ansible_lint,
+        "docs": docs,
+        "changelog": changelog,
+        "package": package,
+    }
+    cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
+    layers.update({f"sanity-{core}": sanity(core) for core in cores})
+    layers["molecule"] = molecule
+    return layers
+
+
+def main() -> int:
+    """Run the layers; 1 when one failed."""
+    surroundings.require_python()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--all-cores", action="store_true", help="sanity on every core that the Pythons here run")
+    arguments.add_argument("--only", default="", help="comma-separated names of layers")
+    wishes = arguments.parse_args()
+    try:
+        house = House()
+    except SetupError as error:
+        print(error)
+        return 1
+    layers = chosen_layers(house, wishes.all_cores)
+    only = [name for name in wishes.only.split(",") if name]
+    unknown = [name for name in only if name not in layers]
+    if unknown:
+        print(f"no layer is called {', '.join(unknown)}; there are {', '.join(layers)}")
+        return 1
+    print("Pythons: " + ", ".join(python.path for python in house.pythons.values()))
+    print(f"ansible-core: newest {house.newest}, oldest {house.oldest}")
+    print(f"captured machines: {house.data or 'not here (ACCELERATOR_OPS_DATA)'}")
+    return report({name: timed(name, layer, house) for name, layer in layers.items() if not only or name in only})
+
+
+def timed(name: str, layer: Callable[[House], Outcome], house: House) -> tuple[Outcome, float]:
+    """One layer with its heading, its closing line and its seconds."""
+    print(f"\n=== {name}", flush=True)
+    start = time.monotonic()
+    try:
+        outcome = layer(house)
+    except SetupError as error:
+        print(error)
+        outcome = Outcome(0, 1, note=str(error))
+    seconds = time.monotonic() - start
+    if outcome.not_run:
+        print(f"{name}: not run: {outcome.not_run}", flush=True)
+    else:
+        print(f"{name}: {outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped", flush=True)
+    return outcome, seconds
+
+
+def report(results: dict[str, tuple[Outcome, float]]) -> int:
+    """The closing summary; 1 when a layer failed."""
+    print("\n=== summary")
+    for name, (outcome, seconds) in results.items():
+        state = "not run" if outcome.not_run else "FAILED" if outcome.failed else "passed"
+        counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
+        print(
+            f"{name:15} {state:8} {seconds:6.1f} s  {outcome.not_run or counts}"
+            + (f"; {outcome.note}" if outcome.note else "")
+        )
+    failed = [name for name, (outcome, _seconds) in results.items() if outcome.failed]
+    skipped = [name for name, (outcome, _seconds) in results.items() if outcome.not_run]
+    print(f"seconds in all: {sum(seconds for _outcome, seconds in results.values()):.0f}")
+    print(f"layers: {len(results) - len(failed) - len(skipped)} passed, {len(failed)} failed, {len(skipped)} skipped")
+    return 1 if failed or len(skipped) == len(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
