@@ -78,6 +78,22 @@ class Host:
         except OSError as error:
             return None, _why(error)
 
+    def read_at(self, path: str, offset: int, length: int) -> tuple[bytes | None, str | None]:
+        """Up to ``length`` bytes from ``offset`` on (fewer at the end of the file), or None and the reason."""
+        self.read_paths.add(path)
+        try:
+            return self._read_raw(self._inside(self.real_path(path)), length, offset), None
+        except OSError as error:
+            return None, _why(error)
+
+    def size(self, path: str) -> tuple[int | None, str | None]:
+        """The size of a file in bytes, links followed, or None and the reason."""
+        self.read_paths.add(path)
+        try:
+            return os.lstat(self._inside(self.real_path(path))).st_size, None
+        except OSError as error:
+            return None, _why(error)
+
     def list(self, path: str) -> Names:
         """The sorted names in a folder."""
         self.read_paths.add(path)
@@ -158,10 +174,12 @@ class Host:
     def _inside(self, real: str) -> str:
         return real if self.is_live else self.root + real
 
-    def _read_raw(self, place: str, limit: int) -> bytes:
+    def _read_raw(self, place: str, limit: int, offset: int = 0) -> bytes:
         """The one place that reads bytes. Never blocks on a FIFO and never opens a device."""
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
+            if offset:
+                os.lseek(handle, offset, os.SEEK_SET)
             chunks = []
             left = limit
             while left > 0:

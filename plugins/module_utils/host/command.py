@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs on the node: one at a time, with a deadline, and only where the root is the live one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import time
+from typing import NamedTuple, Optional, Sequence
+
+from .door import Host
+
+MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+
+_SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LOOK_SECONDS = 0.05  # how soon an ended program is noticed whose own child keeps its output open
+
+
+class Ran(NamedTuple):
+    """How a program ended.
+
+    ``status`` is its exit status (negative: the signal that ended it), None where it was not started
+    or had to be stopped. ``stdout`` is its text, empty where ``reason`` is about the output.
+    ``reason`` is None only when it ended by itself, in time, with status 0 and UTF-8 output.
+    """
+
+    status: Optional[int]
+    stdout: str
+    reason: Optional[str]
+
+
+def run(host: Host, argv: Sequence[str], deadline_seconds: float) -> Ran:
+    """Run ``argv`` without a shell: no input, C locale, at most ``MAX_OUTPUT_BYTES`` of output.
+
+    At the deadline, and also when the program ends, its whole process group is killed, so that no
+    child stays behind (a child that opened a session of its own escapes that, but is not waited for).
+    """
+    name = argv[0]
+    if not host.is_live:
+        return Ran(None, "", f"{name} is not run: the root is not the running system")
+    environment = {"PATH": _SEARCH, "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return Ran(None, "", f"{name} is not installed")
+        return Ran(None, "", f"{name} cannot be started ({os.strerror(error.errno or 0)})")
+    try:
+        output, errors, stopped = _collect(process, deadline_seconds)
+    finally:
+        # Not reaped yet, so the group number cannot have passed to a stranger.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it and all its children are gone
+        status = process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+    if stopped is not None:
+        return Ran(None, "", f"{name} {stopped}")
+    try:
+        text = output.decode("utf-8")
+    except UnicodeDecodeError:
+        return Ran(status, "", f"{name} printed text that is not UTF-8")
+    if status == 0:
+        return Ran(0, text, None)
+    ended = f"exit status {status}" if status > 0 else f"signal {-status}"
+    said = errors.decode("utf-8", "replace").strip().splitlines()
+    return Ran(status, text, f"{name} failed with {ended}" + (f": {said[0][:200]}" if said else ""))
+
+
+def _collect(process: subprocess.Popen[bytes], deadline_seconds: float) -> tuple[bytes, bytes, str | None]:
+    """Output, error output, and why the program has to be stopped (None: it ended by itself, unreaped)."""
+    deadline = time.monotonic() + deadline_seconds
+    output, errors = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        if process.stdout is not None:
+            selector.register(process.stdout, selectors.EVENT_READ, output)
+        if process.stderr is not None:
+            selector.register(process.stderr, selectors.EVENT_READ, errors)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return bytes(output), bytes(errors), f"was stopped after {deadline_seconds:g} s"
+            # Asked before the look at the pipes: what it wrote before its end is then all there.
+            has_ended = _has_ended(process.pid)
+            ready = selector.select(0 if has_ended else min(left, _LOOK_SECONDS))
+            for key, _events in ready:
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.data is output:
+                    output += chunk
+                elif len(errors) < 65536:
+                    errors += chunk
+            if len(output) > MAX_OUTPUT_BYTES:
+                return b"", bytes(errors), f"was stopped: more than {MAX_OUTPUT_BYTES} bytes of output"
+            if has_ended and not ready:
+                return bytes(output), bytes(errors), None
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether the child is a zombie now; it stays one, so that its number stays ours."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
