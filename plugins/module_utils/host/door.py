@@ -201,7 +201,11 @@ class Host:
                 self._manifest = json.loads(content) if content is not None else {}
             except ValueError as error:
                 raise ProbeError(
-                    "read", self.root + MANIFEST, f"no JSON ({error})", "the manifest of a laid-out tree", "lay the tree out again"
+                    "read",
+                    self.root + MANIFEST,
+                    f"no JSON ({error})",
+                    "the manifest of a laid-out tree",
+                    "lay the tree out again",
                 ) from None
         entry = (self._manifest or {}).get(real)
         if entry is None:

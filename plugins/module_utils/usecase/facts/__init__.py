@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts of a node from sysfs and procfs: one document, whole without any tool and without root (docs/facts.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ...host.door import Host
+from ...model.pci import Function
+from ...topology.distance import Endpoint, distances, nearest
+from ...vendor.ids import maker_named
+from . import devices, kernel, nics, numa, pci, security, storage
+
+SCHEMA = 1
+_LATER = "not looked at by this version"
+
+
+def observe(host: Host) -> dict[str, Any]:
+    """The facts document, schema 1. A section that could not be read is null, with its reason in ``unknown``."""
+    functions, no_pci = pci.functions(host)
+    unknown: dict[str, str] = {}
+    document: dict[str, Any] = {"schema": SCHEMA, "sources": _sources(host)}
+    document.update(_hardware(host, functions, no_pci, unknown))
+    document["numa_nodes"], no_numa = numa.observe(host)
+    unknown.update(no_numa)
+    modules = _modules(document["devices"] or [])
+    document["kernel"] = kernel.observe(host, tuple(modules))
+    document["security"] = security.observe(host)
+    document["drivers"] = kernel.drivers(document["kernel"], modules)
+    for section in ("engines", "cdi", "kubelet", "owners"):
+        document[section] = None
+        unknown[section] = _LATER
+    document["unknown"] = dict(sorted(unknown.items()))
+    return document
+
+
+def _sources(host: Host) -> list[dict[str, Any]]:
+    rows = []
+    for name, path in (("sysfs", "/sys"), ("procfs", "/proc")):
+        names = host.list(path)
+        reason = f"{path} {names.reason}" if names.value is None else None if names.value else f"{path} is empty"
+        rows.append({"name": name, "status": "ok" if reason is None else "absent", "reason": reason})
+    return rows
+
+
+def _hardware(
+    host: Host, functions: Optional[dict[str, Function]], no_pci: Optional[str], unknown: dict[str, str]
+) -> dict[str, Any]:
+    """Devices, NICs, storage, and what lies between them."""
+    if functions is None:
+        reason = no_pci or ""
+        found: dict[str, Any] = {"nics": None, "storage": None}
+        found["nics"], no_nics = nics.observe(host, {})
+        unknown.update(no_nics)
+        for section in ("devices", "bridges", "links", "distances", "storage"):
+            found[section] = None
+            unknown[section] = reason
+        return found
+    seen = devices.observe(host, functions)
+    nic_rows, no_nics = nics.observe(host, functions)
+    storage_rows, no_storage = storage.observe(host, functions)
+    unknown.update(no_nics)
+    unknown.update(no_storage)
+    ends = _endpoints([*seen.rows, *(nic_rows or []), *(storage_rows or [])], functions)
+    _add_nearest(seen.rows, ends, nic_rows, storage_rows)
+    for reason in seen.links_unknown:
+        kind, _colon, why = reason.partition(": ")
+        unknown[f"links.{kind}"] = why
+    above = [functions[end.id] for end in ends.values()]
+    return {
+        "devices": seen.rows,
+        "bridges": pci.bridges(host, above, functions),
+        "links": seen.links,
+        "distances": distances(tuple(ends.values())),
+        "nics": nic_rows,
+        "storage": storage_rows,
+    }
+
+
+def _endpoints(rows: list[dict[str, Any]], functions: Mapping[str, Function]) -> dict[str, Endpoint]:
+    """The rows on PCI that a distance is told of: virtual functions are where their physical function is."""
+    found = {}
+    for row in rows:
+        function = functions.get(row["id"])
+        if function is not None and not (row.get("sriov") or {}).get("physical_function"):
+            found[function.id] = Endpoint(function.id, function.root, function.bridges, row["numa_node"])
+    return found
+
+
+def _add_nearest(
+    rows: list[dict[str, Any]],
+    ends: Mapping[str, Endpoint],
+    nic_rows: Optional[list[dict[str, Any]]],
+    storage_rows: Optional[list[dict[str, Any]]],
+) -> None:
+    for row in rows:
+        of = ends.get(row["id"]) or ends.get((row["sriov"] or {}).get("physical_function") or "")
+        row["nearest"] = {}
+        for key, others in (("nics", nic_rows), ("storage", storage_rows)):
+            known = [ends[other["id"]] for other in others or () if other["id"] in ends and other["id"] != row["id"]]
+            found = None if of is None or others is None else nearest(of, known)
+            row["nearest"][key] = found
+            if found is None:
+                row["unknown"][f"nearest.{key}"] = "no distance is known"
+        row["unknown"] = dict(sorted(row["unknown"].items()))
+
+
+def _modules(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The kernel modules worth a look, with the maker they belong to: those of the makers that are here."""
+    found: dict[str, str] = {}
+    for name in sorted({row["maker"] for row in rows if row["maker"]}):
+        maker = maker_named(name)
+        if maker is not None:
+            found.update(dict.fromkeys(maker.modules + maker.rivals, name))
+    return found

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section *devices*: every accelerator with what PCI, its class folders and its maker's driver tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+from ...codec import sysfs
+from ...host.door import Host
+from ...model.answer import Book
+from ...model.device import NEEDS_TOOL, Told
+from ...model.pci import Function
+from ...vendor.ids import OFF_PCI_DRIVERS, is_device, kind_of, maker_of
+from ...vendor.probes import probe_of
+from . import pci
+
+_CLASS_FOLDERS = ("drm", "accel", "habanalabs", "tenstorrent")
+"""Folders below a device that hold its device files (Linux 6.18; tenstorrent tt-kmd 2)."""
+
+
+class Devices(NamedTuple):
+    """The rows, the links that makers told, why links may be missing, and the makers that are here."""
+
+    rows: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    links_unknown: list[str]
+    makers: tuple[str, ...]
+
+
+def observe(host: Host, functions: Mapping[str, Function]) -> Devices:
+    """All accelerators on PCI by address, then those off PCI by path."""
+    chosen = [function for function in functions.values() if is_device(function)]
+    makers = sorted({maker.name for maker in map(maker_of, chosen) if maker is not None})
+    told: dict[str, Told] = {}
+    for name in makers:
+        probe = probe_of(name)
+        if probe is not None:
+            told[name] = probe(host, [function for function in chosen if _maker_name(function) == name])
+    files = Files(host)
+    rows = [_row(host, function, functions, told.get(_maker_name(function) or ""), files) for function in chosen]
+    rows += _off_pci(host, files)
+    links = [row for name in makers if name in told for row in told[name].links]
+    missing = [told[name].links_unknown or "" for name in makers if name in told and told[name].links_unknown]
+    return Devices(rows, links, missing, tuple(makers))
+
+
+def _maker_name(function: Function) -> Optional[str]:
+    maker = maker_of(function)
+    return None if maker is None else maker.name
+
+
+def _row(
+    host: Host, function: Function, functions: Mapping[str, Function], told: Optional[Told], files: Files
+) -> dict[str, Any]:
+    book = Book()
+    shared = pci.shared_fields(host, function, functions, book)
+    row: dict[str, Any] = {
+        "id": function.id,
+        "kind": kind_of(function),
+        **_identity(function, book),
+        **_silent(),
+        **shared,
+        "aer": pci.aer(host, function.place, book),
+        "acs": pci.acs(host, function, functions, book),
+        "iommu_group": _iommu_group(host, function.place, book),
+    }
+    if told is None:
+        for key in _silent():
+            book.miss(key, "this maker's driver is not asked")
+        own: Sequence[str] = ()
+        common: Sequence[str] = ()
+    else:
+        row.update(told.fields[function.id])
+        book.unknown.update(told.unknown[function.id])
+        own, common = told.nodes[function.id], told.shared_nodes
+    if row["model"] is not None:
+        book.unknown.pop("model", None)
+    row["nodes"] = files.nodes(function.place, own, common, book)
+    _name_partition_nodes(row, files)
+    row["unknown"] = dict(sorted(book.unknown.items()))
+    return row
+
+
+def _identity(function: Function, book: Book) -> dict[str, Any]:
+    maker = maker_of(function)
+    if maker is None:
+        book.miss("maker", f"vendor {function.vendor_id} is in no table")
+    model = None if maker is None else maker.models.get(function.device_id or "")
+    if model is None:
+        book.miss("model", f"device {function.vendor_id}:{function.device_id} is in no table")
+    return {"maker": None if maker is None else maker.name, "model": model}
+
+
+def _silent() -> dict[str, Any]:
+    """The fields that only a maker's driver can fill, before it is asked."""
+    return {
+        "integrated": None,
+        "uuid": None,
+        "serial": None,
+        "memory_mib": None,
+        "firmware": None,
+        "partitions": None,
+        "partition_mode": None,
+        "fabric": None,
+        "peer_memory": None,
+    }
+
+
+def _iommu_group(host: Host, place: str, book: Book) -> int | None:
+    group = host.resolve(f"{place}/iommu_group")
+    if group.value is None:
+        reason = group.reason or ""
+        book.miss("iommu_group", "in no IOMMU group" if reason == "not there" else reason)
+        return None
+    return int(group.value.rpartition("/")[2])
+
+
+def _name_partition_nodes(row: dict[str, Any], files: Files) -> None:
+    for partition in row["partitions"] or ():
+        book = Book()
+        partition["nodes"] = [node for path in partition["nodes"] for node in files.one(path, False, book)]
+        partition["unknown"].update(book.unknown)
+
+
+def _off_pci(host: Host, files: Files) -> list[dict[str, Any]]:
+    """Devices of the accel subsystem whose parent is a platform device."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name in host.list("/sys/class/accel").value or ():
+        parent = host.resolve(f"/sys/class/accel/{name}/device").value
+        bus = host.resolve(f"/sys/class/accel/{name}/device/subsystem").value
+        if parent is None or bus is None or bus.endswith("/pci"):
+            continue
+        place = parent[len("/sys/devices/") :] if parent.startswith("/sys/devices/") else parent
+        if place not in rows:
+            rows[place] = _platform_row(host, place, parent, files)
+    return [rows[place] for place in sorted(rows)]
+
+
+def _platform_row(host: Host, place: str, parent: str, files: Files) -> dict[str, Any]:
+    book = Book()
+    driver = pci.driver(host, parent, book)
+    maker = OFF_PCI_DRIVERS.get(driver["name"] or "")
+    if maker is None:
+        book.miss("maker", f"driver {driver['name']} is in no table")
+    row: dict[str, Any] = {"id": place, "kind": "npu", "maker": maker, "model": None, **_silent(), "integrated": True}
+    for key in ("model", *_silent()):
+        if row[key] is None:
+            book.miss(key, NEEDS_TOOL)
+    for key in ("numa_node", "cpus", "pci", "path", "link", "sriov", "aer", "acs", "iommu_group"):
+        row[key] = book.miss(key, "not on PCI")
+    row["driver"] = driver
+    row["nodes"] = files.nodes(parent, [], (), book)
+    row["unknown"] = dict(sorted(book.unknown.items()))
+    return row
+
+
+class Files:
+    """Device files, with owners by name as the node's own passwd and group files have them."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._has_dev = host.list("/dev").value is not None
+        self._users: Optional[dict[int, str]] = None
+        self._groups: Optional[dict[int, str]] = None
+
+    def nodes(self, place: str, own: Sequence[str], shared: Sequence[str], book: Book) -> list[dict[str, Any]] | None:
+        """The device files of the device at ``place``: by its class folders, then ``own`` and ``shared`` paths."""
+        if not self._has_dev:
+            book.miss("nodes", "this root has no /dev")
+            return None
+        paths = [f"/dev/{name}" for name in self._by_class(place)] + [*own]
+        found = [node for path in sorted(set(paths)) for node in self.one(path, False, book)]
+        return found + [node for path in shared if self._host.exists(path) for node in self.one(path, True, book)]
+
+    def _by_class(self, place: str) -> list[str]:
+        found = []
+        for folder in _CLASS_FOLDERS:
+            for name in self._host.list(f"{place}/{folder}").value or ():
+                text = self._host.read(f"{place}/{folder}/{name}/uevent").value
+                path = sysfs.uevent(text or "").get("DEVNAME")
+                if path:
+                    found.append(path)
+        return found
+
+    def one(self, path: str, shared: bool, book: Book) -> list[dict[str, Any]]:
+        """The record of a device file, or none and the reason in the book."""
+        status, reason = self._host.status(path)
+        if status is None or status.kind not in ("char", "block"):
+            book.miss(f"nodes.{path}", reason or f"a {status.kind if status else 'thing'}, not a device")
+            return []
+        self._load()
+        return [
+            {
+                "path": path,
+                "major": status.major,
+                "minor": status.minor,
+                "mode": f"{status.mode:04o}",
+                "owner": (self._users or {}).get(status.uid, str(status.uid)),
+                "group": (self._groups or {}).get(status.gid, str(status.gid)),
+                "shared": shared,
+            }
+        ]
+
+    def _load(self) -> None:
+        if self._users is None:
+            self._users = self._names("/etc/passwd")
+            self._groups = self._names("/etc/group")
+
+    def _names(self, path: str) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for line in (self._host.read(path).value or "").splitlines():
+            fields = line.split(":")
+            if len(fields) > 2 and fields[2].isdigit():
+                found.setdefault(int(fields[2]), fields[0])
+        return found
