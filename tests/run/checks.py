@@ -73,8 +73,16 @@ class House:
         return surroundings.environment(tool, **more)
 
 
-def run(command: list[str], env: dict[str, str], cwd: str = str(HERE)) -> tuple[int, str]:
-    """Run a command, show its output as it comes, and return its exit status and that output."""
+_PIP_NOISE = re.compile(
+    r"\s*(Collecting|Downloading|Using cached|Installing|Successfully installed|Preparing metadata|Requirement already"
+    r"|Building wheel|Created wheel|Stored in directory|Getting requirements|━)|\s*$"
+)
+
+
+def run(
+    command: list[str], env: dict[str, str], cwd: str = str(HERE), noise: Optional[re.Pattern[str]] = None
+) -> tuple[int, str]:
+    """Run a command, show its output as it comes (less the noise), and return its exit status and that output."""
     lines = []
     with subprocess.Popen(
         command,
@@ -88,7 +96,8 @@ def run(command: list[str], env: dict[str, str], cwd: str = str(HERE)) -> tuple[
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(line, end="", flush=True)
+            if noise is None or not noise.match(line):
+                print(line, end="", flush=True)
             lines.append(line)
     return process.returncode, "".join(lines)
 
@@ -219,7 +228,9 @@ def sanity(core: str) -> Callable[[House], Outcome]:
             del env[name]
         env["PATH"] = ":".join([env["PATH"], *(os.path.dirname(python.path) for python in house.pythons.values())])
         lack = surroundings.lacking({"shellcheck": "shellcheck"})
-        status, text = run([tool.program("ansible-test"), "sanity", "--local", "--color", "no"], env, str(place))
+        status, text = run(
+            [tool.program("ansible-test"), "sanity", "--local", "--color", "no"], env, str(place), _PIP_NOISE
+        )
         tests = len(set(re.findall(r"^Running sanity test [\"']?([\w-]+)", text, re.MULTILINE)))
         broken = len(set(re.findall(r"^ERROR: The .* sanity test.*failed|FATAL: ", text, re.MULTILINE)))
         failed = max(broken, 1) if status or not tests else 0
@@ -228,7 +239,7 @@ def sanity(core: str) -> Callable[[House], Outcome]:
     return layer
 
 
-def _stand_in_for_get_pip(home: "os.PathLike[str]") -> None:
+def _stand_in_for_get_pip(home: os.PathLike[str]) -> None:
     """ansible-test loads a pip installer from a host of its own for each environment; ensurepip does as well.
 
     It runs in a process of its own: inside this one it would leave PIP_CONFIG_FILE at /dev/null behind.
@@ -240,7 +251,8 @@ def _stand_in_for_get_pip(home: "os.PathLike[str]") -> None:
         "subprocess.check_call([sys.executable, '-m', 'ensurepip'], stdout=subprocess.DEVNULL)\n"
         "wanted = [a for a in sys.argv[1:] if a.startswith('pip==')]\n"
         "if wanted:\n"
-        "    subprocess.check_call([sys.executable, '-m', 'pip', 'install', '-q', '--disable-pip-version-check'] + wanted)\n"
+        "    pip = [sys.executable, '-m', 'pip', 'install', '-q', '--disable-pip-version-check']\n"
+        "    subprocess.check_call(pip + wanted)\n"
     )
     for version in _GET_PIP_VERSIONS:
         with open(os.path.join(cache, f"get_pip_{version}.py"), "w", encoding="ascii") as file:
