@@ -231,9 +231,12 @@ def sanity(core: str) -> Callable[[House], Outcome]:
         status, text = run(
             [tool.program("ansible-test"), "sanity", "--local", "--color", "no"], env, str(place), _PIP_NOISE
         )
-        tests = len(set(re.findall(r"^Running sanity test [\"']?([\w-]+)", text, re.MULTILINE)))
-        broken = len(set(re.findall(r"^ERROR: The .* sanity test.*failed|FATAL: ", text, re.MULTILINE)))
-        failed = max(broken, 1) if status or not tests else 0
+        tests = len(set(re.findall(r"^Running sanity test .*", text, re.MULTILINE)))
+        counted = re.search(r"The (\d+) sanity test\(s\) listed below \(out of (\d+)\) failed", text)
+        if counted:
+            failed, tests = int(counted.group(1)), int(counted.group(2))
+        else:
+            failed = 1 if status or not tests else 0
         return Outcome(max(tests - failed, 0), failed, note=lack or "")
 
     return layer
