@@ -50,11 +50,13 @@ class Host:
     """
 
     def __init__(self, root: str = "/") -> None:
+        if not root:
+            raise InputError("open", "root ''", "an empty path", "a folder", "name the root of a node's tree")
         self.root = os.path.realpath(root)
         self.is_live = self.root == "/"
         self.read_paths: set[str] = set()
         self._real: dict[str, str] = {"/": "/"}
-        self._manifest: Optional[dict[str, dict[str, int | str]]] = None
+        self._manifest: Optional[dict[str, Status]] = None
         if not os.path.exists(self.root):
             raise InputError("open", f"root {root}", "no such folder", "a folder", "name the root of a node's tree")
         if not os.path.isdir(self.root):
@@ -65,6 +67,8 @@ class Host:
         content, reason = self.read_bytes(path)
         if content is None:
             return Answer(None, reason)
+        if len(content) >= _MAX_BYTES:
+            return Answer(None, f"larger than {_MAX_BYTES // 1048576} MiB")
         try:
             return Answer(content.decode("utf-8").strip("\0 \t\r\n"), None)
         except UnicodeDecodeError:
@@ -196,25 +200,30 @@ class Host:
         if self.is_live:
             return None
         if self._manifest is None:
-            content, _reason = self.read_bytes(MANIFEST)
-            try:
-                self._manifest = json.loads(content) if content is not None else {}
-            except ValueError as error:
-                raise ProbeError(
-                    "read",
-                    self.root + MANIFEST,
-                    f"no JSON ({error})",
-                    "the manifest of a laid-out tree",
-                    "lay the tree out again",
-                ) from None
-        entry = (self._manifest or {}).get(real)
-        if entry is None:
-            return None
-        return Status(
-            str(entry.get("kind", "file")),
-            int(entry.get("mode", 0o644)),
-            int(entry.get("uid", 0)),
-            int(entry.get("gid", 0)),
-            int(entry.get("major", 0)),
-            int(entry.get("minor", 0)),
-        )
+            self._manifest = self._read_manifest()
+        return self._manifest.get(real)
+
+    def _read_manifest(self) -> dict[str, Status]:
+        content, _reason = self.read_bytes(MANIFEST)
+        if content is None:
+            return {}
+        try:
+            return {path: _status(entry) for path, entry in json.loads(content).items()}
+        except (ValueError, TypeError, AttributeError):
+            raise ProbeError(
+                "read",
+                self.root + MANIFEST,
+                "content of another form",
+                "the manifest of a laid-out tree",
+                "lay the tree out again",
+            ) from None
+
+
+def _status(entry: dict[str, int | str]) -> Status:
+    """A manifest's entry; what it does not name is an ordinary file of root."""
+
+    def number(key: str, default: int = 0) -> int:
+        return int(entry.get(key, default))
+
+    kind = str(entry.get("kind", "file"))
+    return Status(kind, number("mode", 0o644), number("uid"), number("gid"), number("major"), number("minor"))

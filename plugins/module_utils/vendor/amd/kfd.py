@@ -70,7 +70,9 @@ def topology(host: Host) -> tuple[list[KfdNode] | None, str | None]:
 
 
 def _node(host: Host, number: int, seen: dict[str, int]) -> KfdNode:
-    is_gpu = seen.get("simd_count", 0) > 0
+    if not {"simd_count", "cpu_cores_count"} <= seen.keys():
+        raise ValueError("no simd_count or no cpu_cores_count")
+    is_gpu = seen["simd_count"] > 0
     location = seen.get("location_id", 0)
     address = None
     if is_gpu:
@@ -78,7 +80,7 @@ def _node(host: Host, number: int, seen: dict[str, int]) -> KfdNode:
     return KfdNode(
         number,
         is_gpu,
-        seen.get("cpu_cores_count", 0),
+        seen["cpu_cores_count"],
         address,
         seen.get("unique_id") or None,
         seen.get("hive_id") or None,

@@ -66,6 +66,8 @@ def _device(
 
     fields: dict[str, Any] = {
         "uuid": told("uuid", "GPU UUID"),
+        "serial": None,
+        "memory_mib": None,
         "integrated": function.device_id in _INTEGRATED,
         "firmware": {"vbios": told("firmware.vbios", "Video BIOS"), "gsp": told("firmware.gsp", "GPU Firmware")},
         "fabric": {"kind": "nvlink" if has_switch else None, "state": None, "clique": None},
