@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import selectors
 import signal
 import subprocess
 import time
-from typing import NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
 from .door import Host
 
@@ -62,10 +64,8 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float) -> Ran:
         output, errors, stopped = _collect(process, deadline_seconds)
     finally:
         # Not reaped yet, so the group number cannot have passed to a stranger.
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it and all its children are gone
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it and all its children are gone
         status = process.wait()
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
