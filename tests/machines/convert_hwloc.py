@@ -28,10 +28,9 @@ _DRM = re.compile(r"(card|renderD)\d+\Z")
 _MADE_UP_DOMAIN = 0x20000  # beyond the 16 bits of ACPI segments, and beyond what VMD takes (10000 and up)
 _HOST_BRIDGE = re.compile(r"(\w{4,8}):\[(\w{2})-\w{2}\]")
 
-# OS device kinds: a number up to version 2, a set of bits from version 3 (hwloc 3.0 hwloc.h, read 2026-11).
-_GPU, _NETWORK, _OPENFABRICS = "drm", "net", "infiniband"
-_KINDS = {1: _GPU, 2: _NETWORK, 3: _OPENFABRICS}
-_KIND_BITS = {4: _GPU, 16: _NETWORK, 32: _OPENFABRICS}
+# OS device kinds: a number up to version 2, a set of bits from version 3, most telling first (hwloc 3.0 hwloc.h, 2026-11).
+_KINDS = {1: "drm", 2: "net", 3: "infiniband"}
+_KIND_BITS = {32: "infiniband", 16: "net", 4: "drm"}
 
 
 class _Memory(NamedTuple):
@@ -68,7 +67,9 @@ def _memories(top: ET.Element) -> list[_Memory]:
     for element in top.iter("object"):
         if element.get("type") == "NUMANode" and element.get("os_index") is not None:
             size = element.get("local_memory")
-            found.append(_Memory(int(element.attrib["os_index"]), bits(element.attrib["cpuset"]), int(size) if size else None))
+            found.append(
+                _Memory(int(element.attrib["os_index"]), bits(element.attrib["cpuset"]), int(size) if size else None)
+            )
     return found
 
 
@@ -97,7 +98,7 @@ class _Machine:
     def __init__(self, tree: SysfsTree, memories: list[_Memory], version: int) -> None:
         self.tree = tree
         self.memories = memories
-        self.kinds = _KINDS if version < 3 else _KIND_BITS
+        self.version = version
         self.seen: set[str] = set()
         self.made_up: dict[str, str] = {}
 
@@ -133,11 +134,16 @@ class _Machine:
         place = self.tree.function(above, self.address(element.attrib["pci_busid"]), files)
         for child in element.findall("object"):
             if child.get("type") == "OSDev":
-                kind, name = self.kinds.get(int(child.attrib["osdev_type"])), child.attrib["name"]
-                if kind is not None and (kind != _GPU or _DRM.match(name)):
+                kind, name = self.kind(int(child.attrib["osdev_type"])), child.attrib["name"]
+                if kind is not None and (kind != "drm" or _DRM.match(name)):
                     self.tree.interface(kind, place, name)
             elif child.get("type") in ("PCIDev", "Bridge"):
                 self.function(child, place, near)
+
+    def kind(self, number: int) -> str | None:
+        if self.version < 3:
+            return _KINDS.get(number)
+        return next((kind for bit, kind in _KIND_BITS.items() if number & bit), None)
 
     def address(self, address: str) -> str:
         if address in self.seen:

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Iterable, Mapping
 
-PCI_FILES = ("vendor", "device", "subsystem_vendor", "subsystem_device", "class", "revision", "numa_node", "local_cpulist")
+PCI_FILES = (
+    "vendor",
+    "device",
+    "subsystem_vendor",
+    "subsystem_device",
+    "class",
+    "revision",
+    "numa_node",
+    "local_cpulist",
+)
 
 
 class SysfsTree:

@@ -54,7 +54,9 @@ def unpack(data: Path, below: Path) -> dict[str, Path]:
 
     A root is a folder that holds ``sys`` or ``proc`` or both. What an archive has outside of it is left out.
     """
-    return {name: unpack_one(path, below / name, path.relative_to(data).as_posix()) for name, path in sources(data).items()}
+    return {
+        name: unpack_one(path, below / name, path.relative_to(data).as_posix()) for name, path in sources(data).items()
+    }
 
 
 def unpack_one(source: Path, root: Path, kind: str) -> Path:
