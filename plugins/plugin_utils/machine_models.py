@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Machine models on the control host: their YAML text, where they lie, and a folder of trees laid out once.
+
+Runs on the control host only, where ansible-core brings PyYAML along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from typing import Any
+
+import yaml
+
+from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, model
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+
+SHIPPED = os.path.join(os.path.dirname(__file__), "..", "..", "playbooks", "files", "machines")
+_ROOM = os.path.join(os.path.dirname(__file__), "..", "module_utils")
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML, except that a key that stands twice is an error and a date stays the text that it is."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _value in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", key_node.start_mark)
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
+
+
+def shipped() -> dict[str, str]:
+    """The models that come with the collection: name to path."""
+    folder = os.path.realpath(SHIPPED)
+    return {name[:-4]: os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".yml")}
+
+
+def load(path: str) -> model.Machine:
+    """The model in a file. Raises InputError with one line for a file that cannot be read or is no model."""
+    try:
+        with open(path, "rb") as handle:
+            text = handle.read()
+    except OSError as error:
+        raise InputError(
+            "read", f"model {path}", str(error.strerror), "a file", "name a model or the path of one"
+        ) from None
+    return parse(text, path)
+
+
+def parse(text: bytes | str, path: str) -> model.Machine:
+    """The model in a YAML text; ``path`` is named in complaints."""
+    try:
+        mapping = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        found = where + " ".join(str(getattr(error, "problem", None) or error).split())
+        raise InputError("read", f"model {path}", found, "YAML", "correct the file") from None
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InputError("read", f"model {path}", str(error), "YAML in UTF-8", "correct the file") from None
+    return model.parse(mapping)
+
+
+def find(name: str) -> str:
+    """The path of a model by its name, or a path that is given as such. Raises InputError for an unknown name."""
+    known = shipped()
+    if name in known:
+        return known[name]
+    if os.path.isfile(name):
+        return name
+    raise InputError(
+        "find", f"model {name}", "no such model or file", f"one of {', '.join(known)}, or a path", "correct the name"
+    )
+
+
+def laid_out(path: str, cache_dir: str) -> tuple[model.Machine, str]:
+    """A model and the root of its tree below ``cache_dir``, laid out once for each content of model and code."""
+    machine = load(path)
+    with open(path, "rb") as handle:
+        digest = hashlib.sha256(handle.read() + _code())
+    root = os.path.join(cache_dir, f"{machine.heading.name}-{digest.hexdigest()[:16]}")
+    if os.path.isdir(root):
+        return machine, root
+    try:
+        os.makedirs(cache_dir, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=cache_dir) as folder:
+            tree.write(os.path.join(folder, "root"), layout.entries(machine))
+            _move(os.path.join(folder, "root"), root)
+    except OSError as error:
+        raise InputError(
+            "lay out",
+            f"model {path}",
+            f"{cache_dir}: {error.strerror}",
+            "a folder that can be written",
+            "set cache_dir",
+        ) from None
+    return machine, root
+
+
+def _move(made: str, root: str) -> None:
+    """Put a finished tree in its place at one stroke; another run may have been faster, with the same content."""
+    try:
+        os.rename(made, root)
+    except OSError:
+        if not os.path.isdir(root):
+            raise
+        shutil.rmtree(made)
+
+
+def _code() -> bytes:
+    """What decides how a model is laid out, so that a newer collection never uses an older tree."""
+    parts = []
+    for room in ("machine", "model", "host"):
+        folder = os.path.join(_ROOM, room)
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), "rb") as handle:
+                    parts.append(handle.read())
+    return b"".join(parts)
