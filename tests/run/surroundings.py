@@ -87,6 +87,7 @@ def environment(*tools: Venv, **more: str) -> dict[str, str]:
         ANSIBLE_LOCALHOST_WARNING="false",
         ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
         ANSIBLE_NOCOWS="true",
+        NO_COLOR="1",
     )
     kept.update(more)
     return kept
