@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands beside the accelerators of captured machines: NICs and drives as hwloc saw them, ports of an H100 node."""
+"""What stands beside the accelerators of captured machines: NICs and drives as hwloc saw them, RDMA ports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_nics_drives_and_memory_as_hwloc_saw_them(name: str, data: Path, trees: 
     truth = {one.get("pci_busid"): one for one in document.iter("object") if one.get("type") == "PCIDev"}
     host = Host(str(trees(name)))
     functions = pci.functions(host)[0] or {}
-    with comparison("names and sizes beside the accelerators", 14) as one:
+    with comparison("names and sizes beside the accelerators", 13) as one:
         for nic in nics.observe(host, functions)[0] or []:
             if nic["pci"] is None:
                 continue

@@ -159,8 +159,10 @@ def _off_pci(host: Host, netdevs: Children, rdma: Children, shared: Network) -> 
     """RDMA devices that no PCI function stands above, by the path of their parent; those of software are none."""
     parents: dict[str, dict[str, str]] = {}
     for name, place in rdma.elsewhere.items():
-        if not place.startswith("/sys/devices/virtual/"):
-            parents.setdefault(place.partition("/infiniband/")[0] if _is_linked(place) else place, {})[name] = place
+        if _is_linked(place):
+            parents.setdefault(place.partition("/infiniband/")[0], {})[name] = place
+        elif not place.startswith("/sys/devices/") and host.exists(f"{place}/ports"):
+            parents[place] = {name: place}
     found = []
     for parent in sorted(parents):
         book = Book()
@@ -202,7 +204,8 @@ def _off_pci(host: Host, netdevs: Children, rdma: Children, shared: Network) -> 
 
 
 def _is_linked(place: str) -> bool:
-    return place.startswith("/sys/devices/") and "/infiniband/" in place
+    """Whether an RDMA device stands below a piece of hardware; the kernel puts software (rxe, siw) below virtual."""
+    return place.startswith("/sys/devices/") and not place.startswith("/sys/devices/virtual/")
 
 
 def _by_hca_type(host: Host, place: str, book: Book) -> tuple[Optional[str], Optional[str]]:

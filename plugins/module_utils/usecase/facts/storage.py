@@ -16,7 +16,7 @@ from ...model.pci import Function
 from . import pci
 
 CONTROLLERS = "/sys/class/nvme"
-BLOCK = "/sys/block"
+BLOCKS = ("/sys/class/block", "/sys/block")
 
 _CONTROLLER = re.compile(r"nvme\d+\Z", re.ASCII)
 # nvme0n1, and with native multipath nvme0c1n1: the path through controller 1 to namespace 1 of subsystem 0.
@@ -36,7 +36,10 @@ def observe(host: Host, functions: Mapping[str, Function]) -> tuple[Optional[lis
     unknown: dict[str, str] = {}
     names = host.list(CONTROLLERS)
     controllers = _below(host, CONTROLLERS, names.value, _CONTROLLER, functions, unknown)
-    blocks = _below(host, BLOCK, host.list(BLOCK).value, _NAMESPACE, functions, unknown)
+    blocks: dict[str, dict[str, str]] = {}
+    for folder in BLOCKS:
+        for owner, disks in _below(host, folder, host.list(folder).value, _NAMESPACE, functions, unknown).items():
+            blocks.setdefault(owner, {}).update(disks)
     found = []
     for function in functions.values():
         if (function.pci_class or "").startswith("0108") or function.id in controllers:
@@ -112,6 +115,8 @@ def _controller(
     if controllers:
         model = host.read(f"{min(controllers.values())}/model")
         model = Answer(None, "the drive tells none") if model.value == "" else model
+    elif namespaces:
+        model = Answer(None, "the kernel shows no controller above the namespaces")
     return {
         "id": function.id,
         "names": listed,
@@ -152,7 +157,7 @@ def _size_mib(host: Host, namespaces: dict[str, str], book: Book) -> Optional[in
         counted.add(head)
         answer = host.read(f"{namespaces[name]}/size")
         if answer.reason == MISSING:
-            answer = host.read(f"{BLOCK}/{head}/size")
+            answer = host.read(f"{BLOCKS[0]}/{head}/size")
         size = book.take("size_mib", answer, sysfs.integer)
         if size is None:
             return None
