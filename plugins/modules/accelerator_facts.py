@@ -1,5 +1,4 @@
 #!/usr/bin/python
-
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -79,7 +78,7 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import observe
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
 
 SPEC = {"root": {"type": "path", "default": "/"}, "report_dir": {"type": "path"}}
 

@@ -21,6 +21,7 @@ def node(tmp_path):
             place = root / path.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, tuple):
+                place.unlink(missing_ok=True)
                 place.symlink_to(content[1])
             elif isinstance(content, bytes):
                 place.write_bytes(content)

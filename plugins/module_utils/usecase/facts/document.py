@@ -69,6 +69,9 @@ def _hardware(
     for reason in seen.links_unknown:
         kind, _colon, why = reason.partition(": ")
         unknown[f"links.{kind}"] = why
+    for function in functions.values():
+        if function.pci_class is None and function.id not in ends:
+            unknown[f"devices.{function.id}"] = "its class could not be read, so it may be one"
     above = [functions[end.id] for end in ends.values()]
     return {
         "devices": seen.rows,
