@@ -52,6 +52,7 @@ WITHOUT_IO = ("model", "codec", "topology", "planning", "usecase", "vendor", "en
 MAKERS = {maker.name for maker in ids.MAKERS} | set(ids.OFF_PCI_DRIVERS.values()) | {"gaudi"}
 ENGINES = {"docker", "containerd", "crio", "cri-o", "podman"}
 
+_NEWER_STANDARD = {"compression"}  # Python 3.14, imported where it is there
 _IO_MODULES = {"io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 _CONTROL_HOST = {"machine": {"yaml"}, "report": {"yaml", "jinja2"}}
 _VAGUE = re.compile(r"(^|_)(utils?|common|helpers?|managers?)(_|$)")
@@ -151,7 +152,7 @@ def _import_faults(place: str, room: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: imports {name}; only the host room touches the outside"
         elif head == "time" and name.endswith(".sleep"):
             yield f"line {line}: sleep; wait for something"
-        elif below and standard and head not in standard and head not in _CONTROL_HOST.get(room, ()):
+        elif below and standard and head not in standard | _NEWER_STANDARD | _CONTROL_HOST.get(room, set()):
             yield f"line {line}: imports {name}; managed nodes have the standard library only"
 
 
