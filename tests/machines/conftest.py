@@ -45,7 +45,7 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def trees(data: Path) -> Iterator[Callable[[str], Path]]:
-    """The root of a capture's tree by its name, laid out when it is first asked for (and kept: ``.cache`` is ignored)."""
+    """The root of a capture's tree by its name, laid out when it is first asked for, and kept."""
     below = CHECKOUT / ".cache" / "machines"
     below.mkdir(parents=True, exist_ok=True)
     known = sources(data)
@@ -86,18 +86,33 @@ class Comparison:
 
 
 Compare = Callable[[str, int], AbstractContextManager[Comparison]]
+CompareAll = Callable[..., AbstractContextManager[tuple[Comparison, ...]]]
 
 
 @pytest.fixture
-def comparison(record_property: Callable[[str, object], None]) -> Compare:
-    """``with comparison(what, floor) as one:`` holds values against a truth and judges them at the end."""
+def comparisons(record_property: Callable[[str, object], None]) -> CompareAll:
+    """``with comparisons((what, floor), …) as (one, …):`` holds values against a truth and judges them at the end."""
+
+    @contextmanager
+    def start(*wanted: tuple[str, int]) -> Iterator[tuple[Comparison, ...]]:
+        opened = tuple(Comparison(what) for what, _floor in wanted)
+        yield opened
+        for one in opened:
+            record_property(_KEY, (one.what, one.compared))
+        for one, (_what, floor) in zip(opened, wanted):
+            one.judge(floor)
+
+    return start
+
+
+@pytest.fixture
+def comparison(comparisons: CompareAll) -> Compare:
+    """``with comparison(what, floor) as one:``, for a single one."""
 
     @contextmanager
     def start(what: str, floor: int) -> Iterator[Comparison]:
-        one = Comparison(what)
-        yield one
-        record_property(_KEY, (what, one.compared))
-        one.judge(floor)
+        with comparisons((what, floor)) as (one,):
+            yield one
 
     return start
 

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""hwloc XML (versions 1, 2 and 3) into the raw sysfs that it was read from: ids, class, NUMA node, CPUs, bridges as folders.
+"""hwloc XML (versions 1, 2 and 3) into the raw sysfs that it was read from.
 
-Nothing that relates two devices is carried over; the tree says only what a kernel says. What the XML does not
-hold (drivers, links' speed and width, configuration space) is not there either. An address that a file has twice
-(edited by its makers; no kernel has that) is laid out once as it is and then in a PCI domain of its own.
+Ids, class, NUMA node and CPUs as files, bridges as folders. Nothing that relates two devices is carried over; the
+tree says only what a kernel says. What the XML does not hold (drivers, links' speed and width, configuration space)
+is not there either. An address that a file has twice (edited by its makers; no kernel has that) is laid out once as
+it is and then in a PCI domain of its own.
 Run as ``python tests/machines/convert_hwloc.py FILE.xml ROOT``.
 """
 
@@ -28,7 +29,7 @@ _DRM = re.compile(r"(card|renderD)\d+\Z")
 _MADE_UP_DOMAIN = 0x20000  # beyond the 16 bits of ACPI segments, and beyond what VMD takes (10000 and up)
 _HOST_BRIDGE = re.compile(r"(\w{4,8}):\[(\w{2})-\w{2}\]")
 
-# OS device kinds: a number up to version 2, a set of bits from version 3, most telling first (hwloc 3.0 hwloc.h, 2026-11).
+# OS device kinds: a number up to version 2, a set of bits from version 3, most telling first (hwloc 3.0 hwloc.h).
 _KINDS = {1: "drm", 2: "net", 3: "infiniband"}
 _KIND_BITS = {32: "infiniband", 16: "net", 4: "drm"}
 

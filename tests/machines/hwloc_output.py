@@ -93,7 +93,7 @@ def read_console(source: Path) -> Machine:
         rows.append((len(match.group("indent")), match.group("type"), match.group("about")))
     memories: dict[int, Memory] = {}
     functions: list[Function] = []
-    for position, (indent, kind, about) in enumerate(rows):
+    for position, (_indent, kind, about) in enumerate(rows):
         found = _PCI.search(about)
         if kind == "NUMANode":
             memories[_number(about)] = Memory(_cpus_around(rows, position), None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI functions and NUMA nodes of machines that hwloc described: its XML made a tree again, and its expected outputs."""
+"""PCI functions and NUMA nodes of machines that hwloc described: XML made a tree again, expected outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.host.door import H
 from ansible_collections.accelerator.ops.plugins.module_utils.model.answer import Book
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import numa
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.pci import functions, shared_fields
-from ansible_collections.accelerator.ops.tests.machines.conftest import Compare, Comparison
+from ansible_collections.accelerator.ops.tests.machines.conftest import Compare, CompareAll, Comparison
 from ansible_collections.accelerator.ops.tests.machines.convert_hwloc import convert
 from ansible_collections.accelerator.ops.tests.machines.hwloc_output import Machine, read_console, read_xml
 from ansible_collections.accelerator.ops.tests.machines.sysfs_tree import bits, cpulist
@@ -43,47 +43,47 @@ _OTHER_QUESTION = {
 _FORCED_PLACES = {"fakepcilocalities"}
 
 
-def test_machines_from_xml(data: Path, tmp_path: Path, comparison: Compare) -> None:
+def test_machines_from_xml(data: Path, tmp_path: Path, comparisons: CompareAll) -> None:
     """Ids, class, NUMA node, CPUs and bridges of each function; CPUs, memory and distances of each NUMA node."""
-    with comparison("PCI functions from hwloc files", 265) as counted:
-        with comparison("values of PCI functions from hwloc files", 1579) as values:
-            with comparison("NUMA values from hwloc files", 203) as nodes:
-                for path in sorted((data / "truth" / "hwloc-xml").glob("*.json")):
-                    truth = json.loads(path.read_text(encoding="utf-8"))
-                    made_up = convert(data / "hwloc-xml" / f"{path.stem}.xml", tmp_path / path.stem)
-                    host = Host(str(tmp_path / path.stem))
-                    known = functions(host)[0] or {}
-                    seen: set[str] = set()
-                    for function in truth["pci"]:
-                        address = function["busid"]
-                        if address in seen:
-                            address = next(
-                                ours for ours, theirs in made_up.items() if theirs == address and ours not in seen
-                            )
-                        seen.add(address)
-                        where = f"{path.stem} {address}"
-                        counted.same(where, address in known, True)
-                        if address in known:
-                            ours = shared_fields(host, known[address], known, Book())
-                            expected = {
-                                "class": function["cls"],
-                                "vendor": function["vendor"],
-                                "device": function["device"],
-                                "numa_node": _numa_node(function),
-                                "path": [bridge for bridge in function["bridges"] if not bridge.startswith("host ")],
-                            }
-                            if function["local_cpus"]:
-                                expected["cpus"] = function["local_cpus"]
-                            pci = ours["pci"]
-                            found = {
-                                **ours,
-                                "class": pci["class"][:4],
-                                "vendor": pci["vendor_id"],
-                                "device": pci["device_id"],
-                            }
-                            for key, value in expected.items():
-                                values.same(f"{where} {key}", found[key], value)
-                    _compare_nodes(nodes, path.stem, numa.observe(host)[0], truth)
+    with comparisons(
+        ("PCI functions from hwloc files", 265),
+        ("values of PCI functions from hwloc files", 1579),
+        ("NUMA values from hwloc files", 203),
+    ) as (counted, values, nodes):
+        for path in sorted((data / "truth" / "hwloc-xml").glob("*.json")):
+            truth = json.loads(path.read_text(encoding="utf-8"))
+            made_up = convert(data / "hwloc-xml" / f"{path.stem}.xml", tmp_path / path.stem)
+            host = Host(str(tmp_path / path.stem))
+            known = functions(host)[0] or {}
+            seen: set[str] = set()
+            for function in truth["pci"]:
+                address = function["busid"]
+                if address in seen:
+                    address = next(ours for ours, theirs in made_up.items() if theirs == address and ours not in seen)
+                seen.add(address)
+                where = f"{path.stem} {address}"
+                counted.same(where, address in known, True)
+                if address in known:
+                    ours = shared_fields(host, known[address], known, Book())
+                    expected = {
+                        "class": function["cls"],
+                        "vendor": function["vendor"],
+                        "device": function["device"],
+                        "numa_node": _numa_node(function),
+                        "path": [bridge for bridge in function["bridges"] if not bridge.startswith("host ")],
+                    }
+                    if function["local_cpus"]:
+                        expected["cpus"] = function["local_cpus"]
+                    pci = ours["pci"]
+                    found = {
+                        **ours,
+                        "class": pci["class"][:4],
+                        "vendor": pci["vendor_id"],
+                        "device": pci["device_id"],
+                    }
+                    for key, value in expected.items():
+                        values.same(f"{where} {key}", found[key], value)
+            _compare_nodes(nodes, path.stem, numa.observe(host)[0], truth)
 
 
 def _numa_node(function: dict[str, Any]) -> int | None:

@@ -11,14 +11,14 @@ from typing import Callable
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.vendor.amd.kfd import PCIE, XGMI, hops, topology
-from ansible_collections.accelerator.ops.tests.machines.conftest import Compare
+from ansible_collections.accelerator.ops.tests.machines.conftest import Compare, CompareAll
 
 _KINDS = {"PCIE": PCIE, "XGMI": XGMI}
 
 
-def test_nodes_and_links(data: Path, trees: Callable[[str], Path], comparison: Compare) -> None:
+def test_nodes_and_links(data: Path, trees: Callable[[str], Path], comparisons: CompareAll) -> None:
     """Each node's kind, address, render minor, hive; each link's ends, type and weight."""
-    with comparison("KFD nodes", 47) as nodes, comparison("KFD links", 1215) as links:
+    with comparisons(("KFD nodes", 47), ("KFD links", 1215)) as (nodes, links):
         paths = sorted((data / "truth" / "kfd").glob("*.json"))
         assert len(paths) >= 3, "three machines have a truth"
         for path in paths:

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
-from ansible_collections.accelerator.ops.tests.machines.conftest import Compare
+from ansible_collections.accelerator.ops.tests.machines.conftest import CompareAll
 from ansible_collections.accelerator.ops.tests.machines.convert_nccl import convert
 
 # One element per switch and no root port: the XML cannot tell one root complex from one NUMA node.
 _WORDS = {"PIX": ("pix",), "PXB": ("pxb",), "PHB_OR_NODE": ("phb", "node"), "SYS": ("sys",)}
 
 
-def test_relations(data: Path, tmp_path: Path, comparison: Compare) -> None:
+def test_relations(data: Path, tmp_path: Path, comparisons: CompareAll) -> None:
     """Every pair that a file relates is in our distances with the same word, and every end where the file has it."""
-    with comparison(("NCCL/RCCL pairs", 2358), ("GPUs and NICs from NCCL/RCCL files", 483)) as (pairs, ends):
+    with comparisons(("NCCL/RCCL pairs", 2358), ("GPUs and NICs from NCCL/RCCL files", 483)) as (pairs, ends):
         for path in sorted((data / "truth" / "nccl-topo").glob("*.json")):
             truth = json.loads(path.read_text(encoding="utf-8"))
             convert(data / "nccl-topo" / f"{path.stem}.xml", tmp_path / path.stem)

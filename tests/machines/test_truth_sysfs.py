@@ -12,7 +12,7 @@ from typing import Any, Callable
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.model.answer import Book
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.pci import functions, shared_fields
-from ansible_collections.accelerator.ops.tests.machines.conftest import Compare
+from ansible_collections.accelerator.ops.tests.machines.conftest import CompareAll
 from ansible_collections.accelerator.ops.tests.machines.sysfs_tree import bits, cpulist
 
 # The makers of hwloc copied one function's folder below two more bridges of this capture, each with another node; the
@@ -29,36 +29,38 @@ def _listings(data: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_functions(data: Path, trees: Callable[[str], Path], comparison: Compare) -> None:
+def test_functions(data: Path, trees: Callable[[str], Path], comparisons: CompareAll) -> None:
     """Ids, class, NUMA node (-1 is unknown, with its reason) and, where the listing has them, the CPUs next to it."""
-    with comparison("PCI functions from sysfs", 596) as counted:
-        with comparison("values of PCI functions from sysfs", 2785) as values:
-            for name, truth in _listings(data).items():
-                host = Host(str(trees(name)))
-                known, reason = functions(host)
-                assert known is not None, f"{name}: {reason}"
-                counted.disagreements.extend(
-                    f"{name}: {extra} is not in the capture" for extra in set(known) - set(truth["pci"])
-                )
-                for address, files in truth["pci"].items():
-                    where = f"{name} {address}"
-                    counted.same(where, address in known, True)
-                    if address not in known:
-                        continue
-                    book = Book()
-                    ours = shared_fields(host, known[address], known, book)
-                    values.same(f"{where} vendor", ours["pci"]["vendor_id"], _hex(files["vendor"], 4))
-                    values.same(f"{where} device", ours["pci"]["device_id"], _hex(files["device"], 4))
-                    values.same(f"{where} class", ours["pci"]["class"], _hex(files["class"], 6))
-                    node = int(files["numa_node"])
-                    expected: dict[str, object] = {"numa_node": None if node == -1 else node}
-                    if "local_cpus" in files:
-                        expected["cpus"] = cpulist(bits(files["local_cpus"])) or None
-                    expected.update(_COPIED.get((name, address), {}))
-                    for key, value in expected.items():
-                        values.same(f"{where} {key}", ours[key], value)
-                    if node == -1:
-                        values.same(f"{where} reason", book.unknown.get("numa_node"), "platform reports none")
+    with comparisons(("PCI functions from sysfs", 596), ("values of PCI functions from sysfs", 2785)) as (
+        counted,
+        values,
+    ):
+        for name, truth in _listings(data).items():
+            host = Host(str(trees(name)))
+            known, reason = functions(host)
+            assert known is not None, f"{name}: {reason}"
+            counted.disagreements.extend(
+                f"{name}: {extra} is not in the capture" for extra in set(known) - set(truth["pci"])
+            )
+            for address, files in truth["pci"].items():
+                where = f"{name} {address}"
+                counted.same(where, address in known, True)
+                if address not in known:
+                    continue
+                book = Book()
+                ours = shared_fields(host, known[address], known, book)
+                values.same(f"{where} vendor", ours["pci"]["vendor_id"], _hex(files["vendor"], 4))
+                values.same(f"{where} device", ours["pci"]["device_id"], _hex(files["device"], 4))
+                values.same(f"{where} class", ours["pci"]["class"], _hex(files["class"], 6))
+                node = int(files["numa_node"])
+                expected: dict[str, object] = {"numa_node": None if node == -1 else node}
+                if "local_cpus" in files:
+                    expected["cpus"] = cpulist(bits(files["local_cpus"])) or None
+                expected.update(_COPIED.get((name, address), {}))
+                for key, value in expected.items():
+                    values.same(f"{where} {key}", ours[key], value)
+                if node == -1:
+                    values.same(f"{where} reason", book.unknown.get("numa_node"), "platform reports none")
 
 
 def _hex(text: str, digits: int) -> str:
