@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes the report of a run out of the files that ``accelerator_facts`` left in ``report_dir``."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any, Optional
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
+from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
+    FAILED,
+    MISSING,
+    SEEN,
+    UNREACHABLE,
+    NodeReport,
+    flaw_in,
+    summary,
+    survey,
+)
+from ansible_collections.accelerator.ops.plugins.module_utils.report.texts import LANGUAGES
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name, run_id
+
+PAGE, DATA = "survey.html", "survey.json"
+
+SPEC = {
+    "report_dir": {"type": "path", "required": True},
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "language": {"type": "str", "default": "en", "choices": sorted(LANGUAGES)},
+    "title": {"type": "str", "default": ""},
+}
+
+
+class ActionModule(ActionBase):
+    """Writes in check mode too: the report is the answer, not a change to a node."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        if result.get("skipped") or result.get("failed"):
+            return result
+        _checked, wish = self.validate_argument_spec(argument_spec=SPEC)
+        result.update(outcome(lambda: _report(plain(wish))))
+        return result
+
+
+def _report(wish: dict[str, Any]) -> dict[str, Any]:
+    folder, run = ReportDir(wish["report_dir"]), run_id()
+    hosts = list(dict.fromkeys(wish["hosts"]))
+    seen = survey([_node(folder, host, run) for host in hosts], wish["title"])
+    time = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    is_changed = not _is_same(folder, seen, wish["language"])
+    data = folder.write(DATA, render_json(seen, {"id": run, "time": time}))
+    page = folder.write(PAGE, render_page(seen, time, wish["language"]))
+    return {"changed": is_changed, "page": page, "data": data, "summary": summary(seen.document)}
+
+
+def _node(folder: ReportDir, host: str, run: str) -> NodeReport:
+    text = folder.read(facts_name(host))
+    if text is None:
+        return NodeReport(host, MISSING, "/", None, "")
+    try:
+        entry = json.loads(text)
+    except ValueError as error:
+        return NodeReport(host, FAILED, "/", None, f"{folder.place(facts_name(host))} is no JSON ({error})")
+    if not isinstance(entry, dict) or entry.get("host") != host:
+        return NodeReport(host, FAILED, "/", None, f"{folder.place(facts_name(host))} is not about this host")
+    if entry.get("run") != run:
+        return NodeReport(host, MISSING, "/", None, "")
+    root = str(entry.get("root") or "/")
+    error = entry.get("error")
+    if isinstance(error, dict):
+        status = UNREACHABLE if error.get("code") == "unreachable" else FAILED
+        return NodeReport(host, status, root, None, str(error.get("message") or ""))
+    flaw = flaw_in(entry.get("facts"))
+    if flaw is not None:
+        return NodeReport(host, FAILED, root, None, flaw)
+    return NodeReport(host, SEEN, root, entry["facts"], "")
+
+
+def _is_same(folder: ReportDir, seen: Any, language: str) -> bool:
+    """Whether the files that are there say the same as the ones to be written, but for when."""
+    old_data, old_page = folder.read(DATA), folder.read(PAGE)
+    if old_data is None or old_page is None:
+        return False
+    try:
+        run = json.loads(old_data)["run"]
+        return old_data == render_json(seen, run) and old_page == render_page(seen, str(run["time"]), language)
+    except (ValueError, KeyError, TypeError):
+        return False

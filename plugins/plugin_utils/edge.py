@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The edge of plugins that run on the control host: a typed error becomes a failed result, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
+
+
+def outcome(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """What ``work`` returns, or its typed error as the result of a failed task."""
+    try:
+        return dict(work())
+    except OpsError as error:
+        return {"failed": True, "msg": str(error), "error": error.as_dict()}
+
+
+def plain(value: Any) -> Any:
+    """A value of Ansible as plain JSON data: its strings and mappings carry more than their text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, str):
+        return str.__str__(value)
+    return value
