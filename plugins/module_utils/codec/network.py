@@ -139,6 +139,9 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec(?: \(.*\))?\Z", re.ASCII)
 _STATE = re.compile(r"\d+: ([A-Z_]+)\Z", re.ASCII)
 _MT = re.compile(r"MT(\d{4,5})\Z", re.ASCII)
 
+MLX_VENDOR = "15b3"
+"""The PCI vendor of all that mlx4 and mlx5 drive."""
+
 
 class Vlan(NamedTuple):
     """One row of ``/proc/net/vlan/config``."""

@@ -29,11 +29,11 @@ class FailingHost(Host):
     broken: Optional[re.Pattern[str]] = None
     gone: Optional[re.Pattern[str]] = None
 
-    def _read_raw(self, place: str, limit: int) -> bytes:
+    def _read_raw(self, place: str, limit: int, offset: int = 0) -> bytes:
         for pattern, number in ((self.broken, errno.EIO), (self.gone, errno.ENOENT)):
             if pattern is not None and pattern.search(place):
                 raise OSError(number, os.strerror(number))
-        return super()._read_raw(place, limit)
+        return super()._read_raw(place, limit, offset)
 
 
 @pytest.fixture

@@ -141,10 +141,10 @@ def test_the_kernel_refuses_the_speed_of_a_link_that_is_down(grow: Any, card: An
     host = grow({**card, **netdev("eth0", operstate="down")})
     plain = host._read_raw
 
-    def refuse(place: str, limit: int) -> bytes:
+    def refuse(place: str, limit: int, offset: int = 0) -> bytes:
         if place.endswith("/speed"):
             raise OSError(22, "Invalid argument")
-        return bytes(plain(place, limit))
+        return bytes(plain(place, limit, offset))
 
     monkeypatch.setattr(host, "_read_raw", refuse)
     assert only(host)["unknown"] == {"netdevs.0.speed_mbps": "link is down"}

@@ -215,10 +215,10 @@ def _by_hca_type(host: Host, place: str, book: Book) -> tuple[Optional[str], Opt
     if device is None:
         book.miss("maker", f"hca_type {answer.reason or 'does not tell it'}")
         return None, None
-    model, reason = network.model("15b3", device)
+    model, reason = network.model(network.MLX_VENDOR, device)
     if reason is not None:
         book.miss("model", reason)
-    return network.maker("15b3")[0], model
+    return network.maker(network.MLX_VENDOR)[0], model
 
 
 def _network(host: Host) -> Network:

@@ -149,15 +149,10 @@ def _order(name: str) -> tuple[int, tuple[int, ...]]:
 
 def _size_mib(host: Host, namespaces: dict[str, str], book: Book) -> Optional[int]:
     sectors = 0
-    counted: set[str] = set()
     for name in sorted(namespaces):
-        head = _head(name)
-        if head in counted:
-            continue
-        counted.add(head)
         answer = host.read(f"{namespaces[name]}/size")
         if answer.reason == MISSING:
-            answer = host.read(f"{BLOCKS[0]}/{head}/size")
+            answer = host.read(f"{BLOCKS[0]}/{_head(name)}/size")
         size = book.take("size_mib", answer, sysfs.integer)
         if size is None:
             return None
