@@ -18,7 +18,9 @@ import time
 from typing import Callable, NamedTuple, Optional
 
 import interpreters
+import node_image
 import surroundings
+import this_machine
 from surroundings import HERE, LINKED, SetupError, Venv
 
 MOLECULE_COLLECTIONS = {"2.21": "14.5.0", "2.20": "13.8.0", "2.19": "12.3.0", "2.18": "11.13.0"}
@@ -267,10 +269,26 @@ def _stand_in_for_get_pip(home: os.PathLike[str]) -> None:
             os.symlink(own, seen)
 
 
+def survey(core: str) -> Callable[[House], Outcome]:
+    """The playbook on this very machine, by each account that can be had here."""
+
+    def layer(house: House) -> Outcome:
+        tool = house.core(core)
+        hosts_file, folder, hosts = this_machine.inventory(core)
+        command = [tool.program("ansible-playbook"), "accelerator.ops.survey", "-i", str(hosts_file)]
+        status, _text = run([*command, "-e", f"accelerator_report_dir={folder}"], surroundings.environment(tool))
+        if status:
+            return Outcome(0, len(hosts))
+        wrong = this_machine.flaws(folder, hosts)
+        for line in wrong:
+            print(line)
+        return Outcome(0 if wrong else len(hosts), len(wrong), note=f"as {', '.join(hosts)}")
+
+    return layer
+
+
 def molecule(house: House) -> Outcome:
     """The roles on containers that run systemd, as root and as an unprivileged user."""
-    import node_image
-
     if os.getuid() != 0:
         return Outcome(0, 0, not_run="containers with systemd need root")
     if house.newest not in MOLECULE_COLLECTIONS:
@@ -306,6 +324,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
         "package": package,
     }
     cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
+    layers.update({f"survey-{core}": survey(core) for core in cores})
     layers.update({f"sanity-{core}": sanity(core) for core in cores})
     layers["molecule"] = molecule
     return layers

@@ -114,6 +114,18 @@ def default_differences(options: Mapping[str, Any], defaults: Mapping[str, Any])
     return found
 
 
+def entry_points(specs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The options of all entry points of a role, and where one is not the same in two of them."""
+    options: dict[str, Any] = {}
+    found = []
+    for entry, spec in specs.items():
+        for name, option in (spec.get("options") or {}).items():
+            if name in options:
+                found += differences({name: options[name]}, {name: option}, ("another entry point", entry))
+            options[name] = option
+    return options, found
+
+
 def readme_options(text: str) -> dict[str, dict[str, Any]]:
     """The rows of the table of variables: name, type, default, meaning. A default is a YAML literal in back quotes."""
     found = {}
@@ -158,10 +170,10 @@ def test_module_is_in_the_action_group(name: str) -> None:
 def test_role_is_documented_as_it_is(name: str) -> None:
     role = HERE / "roles" / name
     specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
-    options = specs["main"].get("options") or {}
+    options, found = entry_points(specs)
     defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) or {}
     table = readme_options((role / "README.md").read_text(encoding="utf-8"))
-    found = default_differences(options, defaults) + readme_differences(options, table)
+    found += default_differences(options, defaults) + readme_differences(options, table)
     found += [f"{option} does not begin with {name}_" for option in options if not option.startswith(f"{name}_")]
     assert found == []
 
@@ -199,6 +211,13 @@ def test_a_difference_is_found(documented: Mapping[str, Any], expected: str) -> 
 def test_a_different_default_is_found(defaults: Mapping[str, Any], expected: str) -> None:
     assert default_differences(_RIGHT, {"root": "/", "size_mib": 1}) == []
     assert any(line.startswith(expected) for line in default_differences(_RIGHT, defaults))
+
+
+def test_different_entry_points_are_found() -> None:
+    right = {"options": {"root": {"type": "path", "default": "/"}}}
+    wrong = {"options": {"root": {"type": "path", "default": "/mnt"}}}
+    assert entry_points({"main": right, "report": right}) == ({"root": {"type": "path", "default": "/"}}, [])
+    assert entry_points({"main": right, "report": wrong})[1] != []
 
 
 def test_a_default_without_a_spec_is_found() -> None:
