@@ -81,7 +81,7 @@ class Failing(Host):
 
     error = errno.EIO
 
-    def _read_raw(self, place, limit):
+    def _read_raw(self, place, limit, offset=0):
         raise OSError(self.error, os.strerror(self.error))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from ...codec import sysfs
 from ...codec.pci_config import acs_redirects
 from ...host.door import Host
-from ...model.answer import Answer, Book
+from ...model.answer import MISSING, Answer, Book
 from ...model.pci import Function
 
 DEVICES = "/sys/bus/pci/devices"
@@ -211,18 +211,16 @@ def _parsed_int(answer: Answer) -> int | None:
 
 def driver(host: Host, place: str, book: Book) -> dict[str, Any]:
     """The bound kernel driver by name, and its module's version; a free function has the name None."""
-    bound = host.resolve(f"{place}/driver")
+    bound = host.link(f"{place}/driver")
     if bound.value is None:
-        if not host.exists(f"{place}/uevent") and not host.exists(f"{place}/driver_override"):
-            book.miss("driver.name", "this tree has no driver links")
+        if bound.reason != MISSING or not host.exists(f"{place}/uevent"):
+            book.miss("driver.name", "this tree has no driver links" if bound.reason == MISSING else bound.reason or "")
         return {"name": None, "version": None}
     name = bound.value.rpartition("/")[2]
-    module = (host.resolve(f"{bound.value}/module").value or name).rpartition("/")[2]
+    module = (host.link(f"{place}/driver/module").value or name).rpartition("/")[2]
     version = host.read(f"/sys/module/{module}/version")
-    if version.value is None:
-        version = Answer(
-            None, f"module {module} has no version of its own" if version.reason == "not there" else version.reason
-        )
+    if version.reason == MISSING:
+        version = Answer(None, f"module {module} has no version of its own")
     return {"name": name, "version": book.take("driver.version", version, str)}
 
 
