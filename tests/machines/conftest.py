@@ -20,6 +20,9 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout
+from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 from ansible_collections.accelerator.ops.tests.machines.unpack import sources, unpack_one
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -50,12 +53,21 @@ def trees(data: Path) -> Iterator[Callable[[str], Path]]:
     below.mkdir(parents=True, exist_ok=True)
     known = sources(data)
 
-    def tree(name: str) -> Path:
+    def laid_out(name: str) -> Path:
         with (below / ".lock").open("w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return unpack_one(known[name], below / name, known[name].relative_to(data).as_posix())
 
-    yield tree
+    yield laid_out
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every machine model that ships with the collection, laid out: the root of each tree by the model's name."""
+    folder = tmp_path_factory.mktemp("models")
+    for name in machine_models.shipped():
+        tree.write(str(folder / name), layout.entries(machine_models.load(machine_models.find(name))))
+    return {name: folder / name for name in machine_models.shipped()}
 
 
 class Comparison:
