@@ -9,6 +9,7 @@ belongs to, so that what an earlier run saw is never reported as seen now.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -80,16 +81,16 @@ class ReportDir:
         temporary = f"{place}.{os.getpid()}.tmp"
         try:
             os.makedirs(folder, exist_ok=True)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
             try:
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
                 with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as target:
                     target.write(text)
                     target.flush()
                     os.fsync(target.fileno())
                 os.replace(temporary, place)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
             parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(parent)

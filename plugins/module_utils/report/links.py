@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, Optional
 from .wiring import Record, is_virtual, part, port_capability, rows, slot
 
 DEGRADED, UNJUDGED, LIMITED = "degraded", "not_judged", "slot_limited"
+VERDICTS = (DEGRADED, UNJUDGED, LIMITED)
+"""What matters most stands first."""
 
 
 class LinkFinding(NamedTuple):

@@ -9,16 +9,15 @@ Made to be read on a wall, on paper and at night.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
-from .links import DEGRADED
+from .links import DEGRADED, VERDICTS
+from .markup import fold_names, safe, short_names, tag
 from .picture import Flaw, draw
 from .spread import size_text
 from .style import STYLE
-from .survey import SEEN, Survey, natural
+from .survey import SEEN, Survey
 from .texts import LANGUAGES, maker_name
 from .wiring import cards_of, switches_of
 
@@ -35,39 +34,6 @@ def render_page(survey: Survey, time: str, language: str) -> str:
     return _Page(survey, LANGUAGES[language]).render(time, language)
 
 
-def safe(value: object) -> str:
-    """Text for HTML: escaped, and without signs that no document may hold."""
-    return escape("".join(sign if sign.isprintable() else "\ufffd" for sign in str(value)), quote=True)
-
-
-def fold_names(names: Iterable[str]) -> list[str]:
-    """``node01, node02, node03, node04`` as ``node[01-04]``: from four on, where width and rest are equal."""
-    runs: list[tuple[str, str, list[str]]] = []
-    for name in sorted(names, key=natural):
-        found = re.fullmatch(r"(.*?)([0-9]+)([^0-9]*)", name)
-        head, number, tail = (found[1], found[2], found[3]) if found else (name, "", "")
-        if runs and number and runs[-1][2] and runs[-1][0] == head and runs[-1][1] == tail:
-            last = runs[-1][2][-1]
-            if int(number) == int(last) + 1 and (len(number) == len(last) or not (number[0] == "0" or last[0] == "0")):
-                runs[-1][2].append(number)
-                continue
-        runs.append((head, tail, [number] if number else []))
-    folded = []
-    for head, tail, numbers in runs:
-        if len(numbers) >= 4:
-            folded.append(f"{head}[{numbers[0]}-{numbers[-1]}]{tail}")
-        else:
-            folded += [f"{head}{number}{tail}" for number in numbers] or [head]
-    return folded
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Host names without their domain, where that is still clear: for the tiles."""
-    heads = [name.partition(".")[0] for name in names]
-    is_clear = len(set(heads)) == len(names) and not any(head.isdecimal() or not head for head in heads)
-    return dict(zip(names, heads if is_clear else names))
-
-
 class _Page:
     def __init__(self, survey: Survey, texts: Mapping[str, str]) -> None:
         self.survey = survey
@@ -77,63 +43,59 @@ class _Page:
 
     def render(self, time: str, language: str) -> str:
         title = safe(self.document["title"] or self.texts["title"])
-        body = "\n".join(
-            [
-                f'<header><div><h1>{title}</h1><p class="lead">{safe(self.texts["subtitle"])}</p></div>'
-                f'<p class="when">{safe(self.texts["seen_at"].format(time=time))}</p></header>',
-                self._figures(),
-                self._lost(),
-                self._makers(),
-                self._fleet(),
-                self._section(
-                    "wiring",
-                    "".join(self._topology(entry) for entry in self.document["topologies"])
-                    or self._nothing("no_nodes"),
-                ),
-                self._differences(),
-                self._links(),
-                self._nodes(),
-                self._unknown(),
-                f"<footer>{safe(self.texts['footer'])}</footer>",
-            ]
-        )
+        topologies = "".join(self._topology(entry) for entry in self.document["topologies"])
+        parts = [
+            tag(
+                "header",
+                tag("div", tag("h1", title) + tag("p", self._text("subtitle"), "lead"))
+                + tag("p", safe(self.texts["seen_at"].format(time=time)), "when"),
+            ),
+            self._figures(),
+            self._lost(),
+            self._makers(),
+            self._fleet(),
+            self._section("wiring", topologies or self._nothing("no_nodes")),
+            self._differences(),
+            self._links(),
+            self._nodes(),
+            self._unknown(),
+            tag("footer", self._text("footer")),
+        ]
+        head = _HEAD + tag("title", title) + "\n" + tag("style", "\n" + STYLE)
+        body = "\n".join(parts)
         return (
-            f'<!DOCTYPE html>\n<html lang="{safe(language)}">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
-            '<link rel="icon" href="data:,">\n'
-            f"<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+            f'<!DOCTYPE html>\n<html lang="{safe(language)}">\n<head>\n{head}\n</head>\n'
+            f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
         )
 
+    def _text(self, key: str) -> str:
+        return safe(self.texts[key])
+
     def _figures(self) -> str:
-        totals = self.document["totals"]
+        totals, makers = self.document["totals"], self.document["makers"]
         fields = sum(1 for row in self.document["differences"] if row["has_majority"])
-        makers = self.document["makers"]
-        lost = totals["nodes"] - totals["seen"]
-        note = self.texts["devices_note"].format(models=len(makers), makers=len({entry["maker"] for entry in makers}))
+        maker_count = len({entry["maker"] for entry in makers})
+        is_whole = totals["nodes"] == totals["seen"]
         figures = [
-            (totals["seen"], "all_nodes", self.texts["of_total"].format(total=totals["nodes"]), "bad" if lost else ""),
-            (totals["devices"], "devices", note, ""),
-            (totals["topologies"], "topologies", self.texts["topologies_note"], ""),
-            (
-                totals["differing_nodes"],
-                "differing",
-                self.texts["differing_note"].format(fields=fields),
-                "warn" if totals["differing_nodes"] else "",
-            ),
-            (
-                totals["degraded_links"],
-                "degraded",
-                self.texts["degraded_note"],
-                "bad" if totals["degraded_links"] else "",
-            ),
-            (totals["unknown_values"], "unknown", self.texts["unknown_note"], ""),
+            ("seen", "all_nodes", self.texts["of_total"].format(total=totals["nodes"]), "" if is_whole else "bad"),
+            ("devices", "devices", self.texts["devices_note"].format(models=len(makers), makers=maker_count), ""),
+            ("topologies", "topologies", self.texts["topologies_note"], ""),
+            ("differing_nodes", "differing", self.texts["differing_note"].format(fields=fields), "warn"),
+            ("degraded_links", "degraded", self.texts["degraded_note"], "bad"),
+            ("unknown_values", "unknown", self.texts["unknown_note"], ""),
         ]
-        return '<section class="figures">' + "".join(
-            f'<div class="figure {style}"><b>{value}</b><span>{safe(self.texts[key])}</span><small>{safe(note)}</small></div>'
-            for value, key, note, style in figures
-        ) + "</section>"  # fmt: skip
+        return tag(
+            "section",
+            "".join(
+                tag(
+                    "div",
+                    tag("b", str(totals[total])) + tag("span", self._text(key)) + tag("small", safe(note)),
+                    f"figure {look if totals[total] else ''}".strip(),
+                )
+                for total, key, note, look in figures
+            ),
+            "figures",
+        )
 
     def _lost(self) -> str:
         lost = [node for node in self.document["nodes"] if node["status"] != SEEN]
@@ -152,34 +114,39 @@ class _Page:
         if not makers:
             return self._section("devices", self._nothing("no_devices"))
         most = max(entry["count"] for entry in makers)
-        rows = "".join(
-            f"<tr><td>{safe(maker_name(entry['maker']))}</td><td><b>{safe(entry['model'])}</b></td>"
-            f'<td>{self._kind(entry["kind"])}</td><td class="n">{entry["count"]}</td>'
-            f'<td class="bar"><i class="{safe(entry["kind"])}" style="width:{100 * entry["count"] / most:.1f}%"></i></td>'
-            f"<td>{self._names(entry['nodes'])}</td></tr>"
+        rows = [
+            [
+                tag("td", safe(maker_name(entry["maker"]))),
+                tag("td", tag("b", safe(entry["model"]))),
+                tag("td", self._key(entry["kind"], "kind_" + entry["kind"])),
+                tag("td", str(entry["count"]), "n"),
+                tag("td", tag("i", "", entry["kind"], style=f"width:{100 * entry['count'] / most:.1f}%"), "bar"),
+                tag("td", self._names(entry["nodes"])),
+            ]
             for entry in makers
-        )
+        ]
         return self._section("devices", self._table(["maker", "model", "kind", "count", "", "on_nodes"], rows))
 
     def _fleet(self) -> str:
-        tiles, used = [], []
-        shown = short_names([node["name"] for node in self.document["nodes"]])
-        for node in self.document["nodes"]:
-            state = self._state(node)
-            if state not in used:
-                used.append(state)
-            mark = _MARKS[state]
-            detail = node.get("topology") or ""
-            title = f"{node['name']}: {self.texts['state_' + state]}"
-            tiles.append(
-                f'<li class="{state}" title="{safe(title)}"><b>{safe(shown[node["name"]])}</b><span>{safe(detail)}</span><i>{mark}</i></li>'
+        states = {node["name"]: self._state(node) for node in self.document["nodes"]}
+        shown = short_names(list(states))
+        tiles = "".join(
+            tag(
+                "li",
+                tag("b", safe(shown[node["name"]]))
+                + tag("span", safe(node.get("topology") or ""))
+                + tag("i", _MARKS[states[node["name"]]]),
+                states[node["name"]],
+                title=f"{node['name']}: {self.texts['state_' + states[node['name']]]}",
             )
-        legend = " ".join(
-            f'<span class="key {state}"><i>{_MARKS[state]}</i> {safe(self.texts["state_" + state])}</span>'
-            for state in _MARKS
-            if state in used
+            for node in self.document["nodes"]
         )
-        return self._section("fleet", f'<ul class="tiles">{"".join(tiles)}</ul><p class="legend">{legend}</p>')
+        used = [state for state in _MARKS if state in states.values()]
+        legend = "".join(self._key(state, "state_" + state, _MARKS[state]) for state in used)
+        return self._section("fleet", tag("ul", tiles, "tiles") + tag("p", legend, "legend"))
+
+    def _key(self, kind: str, text: str, mark: str = "") -> str:
+        return tag("span", tag("i", mark) + self._text(text), f"key {kind}")
 
     def _state(self, node: Mapping[str, Any]) -> str:
         if node["status"] != SEEN:
@@ -200,26 +167,23 @@ class _Page:
         what = what or self.texts["unknown_short" if row["devices"] is None else "no_accelerators"]
         how_many = self.texts["on_one_node"] if len(names) == 1 else self.texts["on_nodes"].format(count=len(names))
         label = f"{self.texts['wiring_of'].format(name=entry['name'])}: {what}"
-        kinds = sorted(
-            {card.kind for domain in wiring.domains for card in cards_of(domain)},
-            key=("gpu", "npu", "accelerator", "nic", "storage").index,
+        kinds = {card.kind for domain in wiring.domains for card in cards_of(domain)}
+        keys = [(kind, "kind_" + kind) for kind in _KINDS if kind in kinds]
+        keys += [("switch", "kind_switch")] if any(switches_of(domain) for domain in wiring.domains) else []
+        keys += [("fabric", "kind_fabric")] if wiring.fabrics else []
+        keys += [("flaw", "legend_degraded")] if flaws else []
+        legend = "".join(self._key(*key) for key in keys)
+        notes = ([self.texts["legend_line"]] if kinds else []) + (
+            [self.texts["as_on"].format(node=first)] if len(names) > 1 else []
         )
-        legend = "".join(f'<span class="key {kind}"><i></i>{safe(self.texts["kind_" + kind])}</span>' for kind in kinds)
-        if any(switches_of(domain) for domain in wiring.domains):
-            legend += f'<span class="key switch"><i></i>{safe(self.texts["kind_switch"])}</span>'
-        if wiring.fabrics:
-            legend += f'<span class="key fabric"><i></i>{safe(self.texts["kind_fabric"])}</span>'
-        if flaws:
-            legend += f'<span class="key flaw"><i></i>{safe(self.texts["legend_degraded"])}</span>'
         picture = draw(wiring, self.texts, label, flaws) if wiring.domains else self._nothing("numa_none")
-        note = self.texts["legend_line"] if kinds else ""
-        if len(names) > 1:
-            note = f"{note} {self.texts['as_on'].format(node=first)}"
-        return (
-            f'<figure class="topology"><figcaption><h3><span class="badge">{safe(entry["name"])}</span> {safe(what)}</h3>'
-            f"<p>{safe(how_many)}: {self._names(names)}</p></figcaption>"
-            f'<div class="scroll">{picture}</div>'
-            f'<p class="legend">{legend}<span class="note">{safe(note.strip())}</span></p></figure>'
+        heading = tag("h3", tag("span", safe(entry["name"]), "badge") + " " + safe(what))
+        return tag(
+            "figure",
+            tag("figcaption", heading + tag("p", f"{safe(how_many)}: {self._names(names)}"))
+            + tag("div", picture, "scroll")
+            + tag("p", legend + tag("span", safe(" ".join(notes))), "legend"),
+            "topology",
         )
 
     def _flaws(self) -> dict[str, dict[str, Flaw]]:
@@ -239,19 +203,15 @@ class _Page:
                 kinds = texts.setdefault(entry["name"], {}).setdefault(there, {})
                 kinds.setdefault((finding["found"], finding["expected"]), []).append(finding["node"])
         return {
-            name: {
-                there: Flaw(
-                    "; ".join(
-                        self.texts["edge_degraded"].format(
-                            nodes=", ".join(fold_names(nodes)), found=found, expected=expected
-                        )
-                        for (found, expected), nodes in sorted(kinds.items())
-                    )
-                )
-                for there, kinds in places.items()
-            }
+            name: {there: Flaw("; ".join(self._flaw_texts(kinds))) for there, kinds in places.items()}
             for name, places in texts.items()
         }
+
+    def _flaw_texts(self, kinds: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+        return [
+            self.texts["edge_degraded"].format(nodes=", ".join(fold_names(nodes)), found=found, expected=expected)
+            for (found, expected), nodes in sorted(kinds.items())
+        ]
 
     def _places(self, node: str) -> list[str]:
         places: list[str] = []
@@ -263,36 +223,43 @@ class _Page:
         return places
 
     def _differences(self) -> str:
-        rows = [row for row in self.document["differences"] if row["has_majority"]]
+        agreed = [row for row in self.document["differences"] if row["has_majority"]]
         split = [row for row in self.document["differences"] if not row["has_majority"]]
-        body = self._nothing("no_differences") if not rows and not split else ""
-        if rows:
-            body += self._table(["field", "majority", "value", "nodes"], "".join(self._difference(row) for row in rows))
+        body = "" if agreed or split else self._nothing("no_differences")
+        if agreed:
+            rows = [cells for row in agreed for cells in self._difference(row)]
+            body += self._table(["field", "majority", "value", "nodes"], rows)
         if split:
-            inner = self._table(["field", "value", "nodes"], "".join(self._split(row) for row in split))
-            body += f"<details><summary>{safe(self.texts['no_majority'].format(count=len(split)))}</summary>{inner}</details>"
+            rows = [cells for row in split for cells in self._split(row)]
+            body += self._more(
+                self.texts["no_majority"].format(count=len(split)), self._table(["field", "value", "nodes"], rows)
+            )
         return self._section("differences", body)
 
-    def _difference(self, row: Mapping[str, Any]) -> str:
+    def _difference(self, row: Mapping[str, Any]) -> list[list[str]]:
         most, others = row["values"][0], row["values"][1:]
-        total = sum(len(value["nodes"]) for value in row["values"])
-        head = (
-            f'<td rowspan="{len(others)}">{self._field(row)}</td>'
-            f'<td rowspan="{len(others)}">{self._value(most["value"])} <small>{len(most["nodes"])}/{total}</small></td>'
-        )
-        return "".join(
-            f'<tr>{head if index == 0 else ""}<td class="odd">{self._value(other["value"])}</td><td>{self._names(other["nodes"])}</td></tr>'
+        share = f"{len(most['nodes'])}/{sum(len(value['nodes']) for value in row['values'])}"
+        usual = f"{self._value(most['value'])} {tag('small', share)}"
+        head = [tag("td", self._field(row), rowspan=len(others)), tag("td", usual, rowspan=len(others))]
+        return [
+            [
+                *(head if index == 0 else []),
+                tag("td", self._value(other["value"]), "odd"),
+                tag("td", self._names(other["nodes"])),
+            ]
             for index, other in enumerate(others)
-        )
+        ]
 
-    def _split(self, row: Mapping[str, Any]) -> str:
-        values = row["values"]
-        return "".join(
-            "<tr>"
-            + (f'<td rowspan="{len(values)}">{self._field(row)}</td>' if index == 0 else "")
-            + f"<td>{self._value(value['value'])}</td><td>{self._names(value['nodes'])}</td></tr>"
-            for index, value in enumerate(values)
-        )
+    def _split(self, row: Mapping[str, Any]) -> list[list[str]]:
+        head = tag("td", self._field(row), rowspan=len(row["values"]))
+        return [
+            [
+                *([head] if index == 0 else []),
+                tag("td", self._value(value["value"])),
+                tag("td", self._names(value["nodes"])),
+            ]
+            for index, value in enumerate(row["values"])
+        ]
 
     def _field(self, row: Mapping[str, Any]) -> str:
         subject = f"<br><small>{safe(row['subject'])}</small>" if row["subject"] else ""
@@ -310,56 +277,38 @@ class _Page:
         for link in links:
             key = (link["verdict"], link["id"], link["found"], link["expected"], link["bridge"] or "", link["reason"])
             groups.setdefault(key, []).append(link["node"])
-        parts = {
-            verdict: [key for key in groups if key[0] == verdict]
-            for verdict in ("degraded", "not_judged", "slot_limited")
-        }
         body = ""
-        for verdict, keys in parts.items():
-            rows = "".join(
-                f'<tr><td><span class="verdict {verdict}">{safe(self.texts["verdict_" + verdict])}</span></td><td><code>{safe(name)}</code></td>'
-                f"<td>{safe(found)}</td><td>{safe(expected)}</td><td>{f'<code>{safe(bridge)}</code>' if bridge else ''}</td>"
-                f"<td>{self._names(groups[verdict, name, found, expected, bridge, reason])}</td><td>{safe(self.texts[reason])}</td></tr>"
-                for _verdict, name, found, expected, bridge, reason in keys
-            )
-            if not rows:
-                continue
+        for verdict in VERDICTS:
+            rows = [self._link(key, nodes) for key, nodes in groups.items() if key[0] == verdict]
             table = self._table(["verdict", "link", "found", "expected", "bridge", "nodes", "reason"], rows)
             if verdict == DEGRADED:
-                body += table
-            else:
-                body += f"<details><summary>{safe(self.texts['verdict_' + verdict])} ({len(keys)})</summary>{table}</details>"
-        if not parts["degraded"]:
-            body = self._nothing("no_links") + body
+                body += table if rows else self._nothing("no_links")
+            elif rows:
+                body += self._more(f"{self.texts['verdict_' + verdict]} ({len(rows)})", table)
         return self._section("links", body)
 
-    def _nodes(self) -> str:
-        columns = [
-            "node",
-            "topology",
-            "devices",
-            "drivers",
-            "kernel",
-            "cpu",
-            "nics",
-            "storage",
-            "secure_boot",
-            "cgroup",
-            "unknown",
+    def _link(self, key: tuple[str, ...], nodes: Sequence[str]) -> list[str]:
+        verdict, name, found, expected, bridge, reason = key
+        return [
+            tag("td", tag("span", self._text("verdict_" + verdict), f"verdict {verdict}")),
+            tag("td", tag("code", safe(name))),
+            tag("td", safe(found)),
+            tag("td", safe(expected)),
+            tag("td", tag("code", safe(bridge)) if bridge else ""),
+            tag("td", self._names(nodes)),
+            tag("td", self._text(reason)),
         ]
-        return self._section(
-            "nodes", self._table(columns, "".join(self._node(node) for node in self.document["nodes"]), "wide")
-        )
 
-    def _node(self, node: Mapping[str, Any]) -> str:
-        tree = (
-            ""
-            if node["root"] == "/"
-            else f"<br><small>{safe(self.texts['tree_note'].format(root=node['root']))}</small>"
-        )
-        name = f'<th scope="row">{safe(node["name"])}{tree}</th>'
+    def _nodes(self) -> str:
+        rows = [self._node(node) for node in self.document["nodes"]]
+        return self._section("nodes", self._table(_NODE_COLUMNS, rows, "wide"))
+
+    def _node(self, node: Mapping[str, Any]) -> list[str]:
+        tree = self.texts["tree_note"].format(root=node["root"])
+        small = "" if node["root"] == "/" else "<br>" + tag("small", safe(tree))
+        name = tag("th", safe(node["name"]) + small, scope="row")
         if node["status"] != SEEN:
-            return f'<tr class="gone">{name}<td colspan="10">{safe(self.texts["status_" + node["status"]])}</td></tr>'
+            return [name, tag("td", self._text("status_" + node["status"]), "gone", colspan=len(_NODE_COLUMNS) - 1)]
         storage = node["storage"]
         disks = None if storage is None else self.texts["none"] if not storage["count"] else str(storage["count"])
         if storage and storage["count"] and storage["size_mib"]:
@@ -372,7 +321,7 @@ class _Page:
             ]
         )
         cells = [
-            f'<span class="badge">{safe(node["topology"])}</span>',
+            tag("span", safe(node["topology"]), "badge"),
             self._models(node["devices"]),
             "<br>".join(safe(driver) for driver in node["drivers"]) or safe(self.texts["none"]),
             self._maybe(node["kernel"]),
@@ -383,7 +332,7 @@ class _Page:
             self._maybe(node["cgroup"]),
             str(node["unknown_values"]),
         ]
-        return f"<tr>{name}" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        return [name, *(tag("td", cell) for cell in cells)]
 
     def _models(self, models: Optional[Sequence[Mapping[str, Any]]]) -> str:
         if models is None:
@@ -394,60 +343,77 @@ class _Page:
         for model in models:
             virtual = " " + self.texts["virtual"].format(count=model["virtual"]) if model["virtual"] else ""
             text = safe(f"{model['count']} × {model['model']}{virtual}")
-            cells.append(
-                f"<details><summary>{text}</summary><code>{'<br>'.join(safe(one) for one in model['ids'])}</code></details>"
-            )
+            ids = "<br>".join(safe(one) for one in model["ids"])
+            cells.append(tag("details", tag("summary", text) + tag("code", ids)))
         return "".join(cells)
 
     def _maybe(self, value: object) -> str:
         if value is None:
-            return f'<span class="unknown">{safe(self.texts["unknown_short"])}</span>'
+            return tag("span", self._text("unknown_short"), "unknown")
         if isinstance(value, bool):
-            return safe(self.texts["yes" if value else "no"])
+            return self._text("yes" if value else "no")
         return safe(value)
 
     def _unknown(self) -> str:
-        rows = "".join(
-            f'<tr><td>{safe(row["reason"])}</td><td class="n">{row["count"]}</td><td>{self._paths(row["paths"])}</td><td>{self._names(row["nodes"])}</td></tr>'
+        rows = [
+            [
+                tag("td", safe(row["reason"])),
+                tag("td", str(row["count"]), "n"),
+                tag("td", self._paths(row["paths"])),
+                tag("td", self._names(row["nodes"])),
+            ]
             for row in self.document["unknown"]
-        )
-        return self._section(
-            "unknown", self._table(["reason", "times", "what", "nodes"], rows) if rows else self._nothing("no_unknown")
-        )
+        ]
+        table = self._table(["reason", "times", "what", "nodes"], rows)
+        return self._section("unknown", table if rows else self._nothing("no_unknown"))
 
     def _paths(self, paths: Sequence[Mapping[str, Any]]) -> str:
-        pieces = [
-            f"<code>{safe(entry['path'])}</code>" + (f" <small>×{entry['count']}</small>" if entry["count"] > 1 else "")
-            for entry in paths
-        ]
-        if len(pieces) <= _FEW:
-            return ", ".join(pieces)
-        return f'{", ".join(pieces[:_FEW])}, <details class="inline"><summary>+ {len(pieces) - _FEW}</summary>{", ".join(pieces[_FEW:])}</details>'
+        return self._few(
+            [
+                tag("code", safe(entry["path"]))
+                + (" " + tag("small", f"×{entry['count']}") if entry["count"] > 1 else "")
+                for entry in paths
+            ]
+        )
 
     def _names(self, names: Sequence[str]) -> str:
-        folded = fold_names(names)
-        if len(folded) <= _FEW:
-            return safe(", ".join(folded))
-        rest = safe(", ".join(folded[_FEW:]))
-        return f'{safe(", ".join(folded[:_FEW]))}, <details class="inline"><summary>+ {len(folded) - _FEW}</summary>{rest}</details>'
+        return self._few([safe(name) for name in fold_names(names)])
 
-    def _kind(self, kind: str) -> str:
-        return f'<span class="key {safe(kind)}"><i></i>{safe(self.texts.get("kind_" + kind, kind))}</span>'
+    def _few(self, pieces: Sequence[str]) -> str:
+        """The first pieces of a list, and the rest on a click."""
+        text = ", ".join(pieces[:_FEW])
+        rest = pieces[_FEW:]
+        return text + (", " + self._more(f"+ {len(rest)}", ", ".join(rest), "inline") if rest else "")
 
-    def _table(self, columns: Sequence[str], rows: str, style: str = "") -> str:
-        numbers = ("count", "times")
+    def _more(self, text: str, body: str, kind: str = "") -> str:
+        return tag("details", tag("summary", safe(text)) + body, kind)
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
         head = "".join(
-            f'<th scope="col"{_NUMERIC if column in numbers else ""}>{safe(self.texts["col_" + column]) if column else ""}</th>'
+            tag("th", self._text("col_" + column) if column else "", "n" if column in _NUMBERS else "", scope="col")
             for column in columns
         )
-        return f'<div class="scroll"><table class="{style}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        body = "".join(tag("tr", "".join(cells)) for cells in rows)
+        return tag("div", tag("table", tag("thead", tag("tr", head)) + tag("tbody", body), kind), "scroll")
 
     def _section(self, name: str, body: str) -> str:
-        return f'<section id="{name}"><h2>{safe(self.texts["section_" + name])}</h2>{body}</section>'
+        return tag("section", tag("h2", self._text("section_" + name)) + body, id=name)
 
     def _nothing(self, key: str) -> str:
-        return f'<p class="nothing">{safe(self.texts[key])}</p>'
+        return tag("p", self._text(key), "nothing")
 
 
-_NUMERIC = ' class="n"'
+_HEAD = """\
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+"""
+_KINDS = ("gpu", "npu", "accelerator", "nic", "storage")
+_NUMBERS = ("count", "times")
+_NODE_COLUMNS = (
+    *("node", "topology", "devices", "drivers", "kernel", "cpu", "nics", "storage"),
+    *("secure_boot", "cgroup", "unknown"),
+)
 _MARKS = {"ok": "✓", "differs": "≠", "degraded": "▼", "lost": "✕"}

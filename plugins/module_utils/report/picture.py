@@ -11,9 +11,9 @@ scale-up links run in the channel: a band where every pair is joined, arcs where
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import NamedTuple, Union
 
+from .markup import safe, tag
 from .spread import model_of, size_text
 from .wiring import (
     ACCELERATORS,
@@ -36,6 +36,7 @@ _BAND_WIDTH, _BAND_GAP, _CHANNEL_PAD, _ARC_CHANNEL = 44, 14, 34, 190
 _LANES = {16: 4.5, 8: 3.0, 4: 2.0, 2: 1.4, 1: 1.0}
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 """PCI Express generations by speed in GT/s (PCI-SIG, PCI Express Base Specification 1.0 to 7.0)."""
+_LENT = "vfio-pci"
 _NARROW, _WIDE = "iljtfrI.,:;'|!()[] -/·", "mwMW@%"
 
 
@@ -100,16 +101,16 @@ class _Canvas:
         if spare:
             ids = ", ".join(str(domain.node) for domain in spare)
             note = self.texts["spare_numa"].format(count=len(spare), list=ids)
-            self.boxes.append(
-                f'<text class="t muted" x="{_PAD}" y="{height + 18:g}">{_safe(fit(note, total - 2 * _PAD, 12))}</text>'
-            )
+            self.boxes.append(_text("t muted", _PAD, height + 18, fit(note, total - 2 * _PAD, 12)))
             height += 26
         self._fabrics(width, channel)
         height = max(height, 60)
-        return (
-            f'<svg class="wiring" viewBox="-1 -1 {total + 2:g} {height + 2:g}" width="{total + 2:g}" height="{height + 2:g}" '
-            f'role="img" aria-label="{_safe(label)}">' + "".join(self.boxes) + "".join(self.lines) + "</svg>"
-        )
+        size = {
+            "viewBox": f"-1 -1 {total + 2:g} {height + 2:g}",
+            "width": f"{total + 2:g}",
+            "height": f"{height + 2:g}",
+        }
+        return tag("svg", "".join(self.boxes + self.lines), "wiring", **size, role="img", **{"aria-label": label})
 
     def _side(self, domains: Sequence[Domain], x: float, width: float, side: int) -> float:
         y = 0.0
@@ -124,14 +125,11 @@ class _Canvas:
         name, detail, title = self._domain_texts(domain)
         used = text_width(name, 13) + 12
         self._box("domain", Frame(x, y, width, height), title)
-        self.boxes.append(f'<text class="t strong" x="{x + _PAD:g}" y="{y + 21:g}">{_safe(name)}</text>')
-        self.boxes.append(
-            f'<text class="t muted" x="{x + _PAD + used:g}" y="{y + 21:g}">{_safe(fit(detail, width - used - 2 * _PAD, 12))}</text></g>'
-        )
+        self.boxes.append(_text("t strong", x + _PAD, y + 21, name))
+        self.boxes.append(_text("t muted", x + _PAD + used, y + 21, fit(detail, width - used - 2 * _PAD, 12)))
+        self.boxes.append("</g>")
         if not domain.roots:
-            self.boxes.append(
-                f'<text class="t muted" x="{x + _PAD:g}" y="{y + 42:g}">{_safe(self.texts["nothing_here"])}</text>'
-            )
+            self.boxes.append(_text("t muted", x + _PAD, y + 42, self.texts["nothing_here"]))
         top = y + _HEAD
         for root in domain.roots:
             tall = _height(root)
@@ -224,14 +222,10 @@ class _Canvas:
             title += f" · {flaw.text}"
         thickness = _LANES.get(link.width or 0, 1.0)
         kind = "edge" + (" flaw" if flaw else "") + (" loose" if is_loose else "")
-        self.lines.append(
-            f'<g><title>{_safe(title)}</title><line class="{kind}" x1="{start:g}" y1="{y:g}" x2="{end:g}" y2="{y:g}" stroke-width="{thickness:g}"/>'
-        )
+        self.lines.append("<g>" + tag("title", safe(title)) + _line(kind, start, y, end, y, thickness))
         if text:
             middle = below.x - _EDGE / 2 if side > 0 else below.x + below.width + _EDGE / 2
-            self.lines.append(
-                f'<text class="s centre{" flawed" if flaw else ""}" x="{middle:g}" y="{y - 5:g}">{_safe(text)}</text>'
-            )
+            self.lines.append(_text("s centre flawed" if flaw else "s centre", middle, y - 5, text))
         self.lines.append("</g>")
 
     def _card(self, card: Card, frame: Frame, side: int) -> None:
@@ -239,7 +233,7 @@ class _Canvas:
         driver = part(record, "driver")
         states, marks = [], []
         if card.kind in ACCELERATORS:
-            if driver.get("name") == "vfio-pci":
+            if driver.get("name") == _LENT:
                 states.append(self.texts["passed_through"])
             elif (
                 driver
@@ -262,28 +256,22 @@ class _Canvas:
             if sizes:
                 marks.append(size_text(sum(sizes)))
         title = " · ".join([*card.ids, first, *([second] if second else []), *marks, *states, *card.virtual])
-        self._box(f"card {card.kind}" + (" lent" if driver.get("name") == "vfio-pci" else ""), frame, title)
+        self._box(f"card {card.kind}" + (" lent" if driver.get("name") == _LENT else ""), frame, title)
         stripe = frame.x if side < 0 else frame.x + frame.width - 5
-        self.boxes.append(f'<rect class="stripe" x="{stripe:g}" y="{frame.y:g}" width="5" height="{frame.height:g}"/>')
+        self.boxes.append(_rect("stripe", Frame(stripe, frame.y, 5, frame.height), 0))
         start = frame.x + (14 if side < 0 else 9)
         space = frame.width - 23
         mark = " ".join(marks)
         room = space - (text_width(mark, 11) + 8 if mark else 0)
-        self.boxes.append(
-            f'<text class="t strong" x="{start:g}" y="{frame.y + 16:g}">{_safe(fit(first, room, 12.6))}</text>'
-        )
+        self.boxes.append(_text("t strong", start, frame.y + 16, fit(first, room, 12.6)))
         if mark:
-            self.boxes.append(f'<text class="s end" x="{start + space:g}" y="{frame.y + 16:g}">{_safe(mark)}</text>')
+            self.boxes.append(_text("s end", start + space, frame.y + 16, mark))
         address = _address_text(card)
-        self.boxes.append(
-            f'<text class="s mono" x="{start:g}" y="{frame.y + 31:g}">{_safe(fit(address, space, 11, True))}</text>'
-        )
+        self.boxes.append(_text("s mono", start, frame.y + 31, fit(address, space, 11, True)))
         rest = " · ".join([*states, *([second] if second else [])])
         left = space - text_width(address, 11, True) - 10
         if rest and left > 30:
-            self.boxes.append(
-                f'<text class="s end muted" x="{start + space:g}" y="{frame.y + 31:g}">{_safe(fit(rest, left, 11))}</text>'
-            )
+            self.boxes.append(_text("s end muted", start + space, frame.y + 31, fit(rest, left, 11)))
         self.boxes.append("</g>")
         x = frame.x + frame.width if side > 0 else frame.x
         for index, device in enumerate(card.ids):
@@ -326,19 +314,14 @@ class _Canvas:
         title = f"{', '.join(lines)}: {', '.join(fabric.members)}"
         for port_x, y, side in ports:
             end = x if side > 0 else x + _BAND_WIDTH
-            self.lines.append(
-                f'<line class="scaleup" x1="{port_x:g}" y1="{y:g}" x2="{end:g}" y2="{y:g}" stroke-width="4"/>'
-            )
-        self.lines.append(
-            f'<g class="box-group"><title>{_safe(title)}</title>'
-            f'<rect class="box band" x="{x:g}" y="{top:g}" width="{_BAND_WIDTH}" height="{bottom - top:g}" rx="6"/>'
-        )
+            self.lines.append(_line("scaleup", port_x, y, end, y, 4))
+        self.lines.append('<g class="box-group">' + tag("title", safe(title)))
+        self.lines.append(_rect("box band", Frame(x, top, _BAND_WIDTH, bottom - top), 6))
         middle_x, middle_y = x + _BAND_WIDTH / 2, (top + bottom) / 2
         for offset, line in zip((-4, 12), lines):
-            self.lines.append(
-                f'<text class="t centre onband" transform="translate({middle_x + offset:g} {middle_y:g}) rotate(-90)">'
-                f"{_safe(fit(line, bottom - top - 10, 12.6))}</text>"
-            )
+            place = f"translate({middle_x + offset:g} {middle_y:g}) rotate(-90)"
+            text = safe(fit(line, bottom - top - 10, 12.6))
+            self.lines.append(tag("text", text, "t centre onband", transform=place))
         self.lines.append("</g>")
 
     def _arcs(self, fabric: Fabric, left: float, channel: float) -> None:
@@ -357,28 +340,36 @@ class _Canvas:
             else:
                 curve = f"C {x1 + side1 * channel * 0.4:g} {y1:g} {x2 + side2 * channel * 0.4:g} {y2:g} {x2:g} {y2:g}"
             thickness = min(6.0, 1.0 + 0.8 * (1 if count is None else count))
-            self.lines.append(
-                f'<path class="scaleup arc" d="M {x1:g} {y1:g} {curve}" stroke-width="{thickness:g}"><title>{_safe(title)}</title></path>'
-            )
+            place = {"d": f"M {x1:g} {y1:g} {curve}", "stroke-width": f"{thickness:g}"}
+            self.lines.append(tag("path", tag("title", safe(title)), "scaleup arc", **place))
 
     def _box(self, kind: str, frame: Frame, title: str) -> None:
         """Open a group with its rectangle; the caller closes it."""
         radius = 10 if kind == "domain" else 5
-        self.boxes.append(
-            f'<g class="box-group {kind}"><title>{_safe(title)}</title>'
-            f'<rect class="box" x="{frame.x:g}" y="{frame.y:g}" width="{frame.width:g}" height="{frame.height:g}" rx="{radius}"/>'
-        )
+        self.boxes.append(f'<g class="box-group {kind}">' + tag("title", safe(title)) + _rect("box", frame, radius))
 
     def _centred(self, frame: Frame, lines: Sequence[tuple[str, str, bool]]) -> None:
         x = frame.x + frame.width / 2
         y = frame.y + frame.height / 2 + 4 - (len(lines) - 1) * 7.5
         for text, style, is_mono in lines:
             size = 11 if is_mono else 12
-            self.boxes.append(
-                f'<text class="{style} centre" x="{x:g}" y="{y:g}">{_safe(fit(text, frame.width - 6, size, is_mono))}</text>'
-            )
+            self.boxes.append(_text(f"{style} centre", x, y, fit(text, frame.width - 6, size, is_mono)))
             y += 15
         self.boxes.append("</g>")
+
+
+def _text(kind: str, x: float, y: float, text: str) -> str:
+    return tag("text", safe(text), kind, x=f"{x:g}", y=f"{y:g}")
+
+
+def _rect(kind: str, frame: Frame, radius: float) -> str:
+    place = {"x": frame.x, "y": frame.y, "width": frame.width, "height": frame.height, "rx": radius}
+    return tag("rect", "", kind, **{key: f"{value:g}" for key, value in place.items()})
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float, thickness: float) -> str:
+    place = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke-width": thickness}
+    return tag("line", "", kind, **{key: f"{value:g}" for key, value in place.items()})
 
 
 def edge_text(link: Capability) -> str:
@@ -395,10 +386,6 @@ def edge_text(link: Capability) -> str:
 def fabric_name(kind: str) -> str:
     """How a kind of link is written."""
     return {"nvlink": "NVLink", "xgmi": "xGMI", "scaleup": "scale-up"}.get(kind, kind)
-
-
-def _safe(text: str) -> str:
-    return escape("".join(sign if sign.isprintable() else "\ufffd" for sign in text), quote=True)
 
 
 def _broken(text: str, width: float) -> list[str]:
@@ -480,7 +467,7 @@ def _card_texts(card: Card) -> tuple[str, str]:
         )
     driver = part(record, "driver")
     version = driver.get("version")
-    name = str(driver.get("name")) if driver.get("name") else ""
+    name = str(driver.get("name")) if driver.get("name") not in (None, _LENT) else ""
     return model, f"{name} {version}" if name and version else name
 
 

@@ -72,10 +72,11 @@ def compare(nodes: Sequence[tuple[str, Record]]) -> list[Spread]:
 
 
 _FIELDS = (
-    "device_count", "device_driver", "device_version", "driver_loaded", "fabric_manager", "firmware", "device_memory", "partition_mode", "acs",
-    "sriov", "peer_memory", "fabric_links", "nic_count", "nic_driver", "storage_count", "cpus", "numa_nodes", "memory", "hugepages", "kernel",
-    "next_boot", "command_line", "taint", "cgroup", "secure_boot", "lockdown", "module_signatures",
-)  # fmt: skip
+    *("device_count", "device_driver", "device_version", "driver_loaded", "fabric_manager", "firmware"),
+    *("device_memory", "partition_mode", "acs", "sriov", "peer_memory", "fabric_links", "nic_count", "nic_driver"),
+    *("storage_count", "cpus", "numa_nodes", "memory", "hugepages", "kernel", "next_boot", "command_line"),
+    *("taint", "cgroup", "secure_boot", "lockdown", "module_signatures"),
+)
 """The order of the rows: what a job notices first stands first."""
 
 
@@ -219,9 +220,9 @@ def _words(line: str) -> dict[str, str]:
 def _add_memory(nodes: Sequence[tuple[str, Record]], table: dict[Field, dict[str, str]]) -> None:
     classes: dict[str, dict[str, int]] = {}
     for name, facts in nodes:
-        parts = [node.get("memory_mib") for node in rows(facts, "numa_nodes")]
+        parts: list[Optional[int]] = [node.get("memory_mib") for node in rows(facts, "numa_nodes")]
         if parts and None not in parts:
-            classes.setdefault(machine_class(facts), {})[name] = sum(int(size) for size in parts)
+            classes.setdefault(machine_class(facts), {})[name] = sum(size for size in parts if size is not None)
     for alike, sizes in classes.items():
         # nodes join the first group whose first member is within the tolerance, largest first
         leaders: list[int] = []

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
-from .links import DEGRADED, LinkFinding, judge_links
+from .links import DEGRADED, VERDICTS, LinkFinding, judge_links
+from .markup import natural
 from .spread import Spread, compare, model_of, show
 from .wiring import ACCELERATORS, Record, Wiring, count_cpus, is_virtual, part, rows, wire
 
@@ -118,14 +118,11 @@ def survey(nodes: Sequence[NodeReport], title: str) -> Survey:
         "differences": [_spread_row(spread) for spread in spreads],
         "links": [
             {"node": name, **finding._asdict()}
-            for name, finding in sorted(findings, key=lambda pair: (_VERDICTS.index(pair[1].verdict), natural(pair[0])))
+            for name, finding in sorted(findings, key=lambda pair: (VERDICTS.index(pair[1].verdict), natural(pair[0])))
         ],
         "unknown": _unknown_rows(unknowns),
     }
     return Survey(document, wirings)
-
-
-_VERDICTS = (DEGRADED, "not_judged", "slot_limited")
 
 
 def summary(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,14 +141,6 @@ def summary(document: Mapping[str, Any]) -> dict[str, Any]:
         "degraded_links": totals["degraded_links"],
         "unknown_values": totals["unknown_values"],
     }
-
-
-def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """A sort key under which node2 stands before node10."""
-    return [
-        (0, int(piece), "") if piece.isdecimal() and piece.isascii() else (1, 0, piece)
-        for piece in re.split(r"(\d+)", name)
-    ], name
 
 
 def unknown_of(facts: Record) -> list[tuple[str, str]]:

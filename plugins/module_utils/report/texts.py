@@ -10,7 +10,10 @@ from collections.abc import Mapping
 _EN = {
     "title": "Fleet survey",
     "seen_at": "Seen {time}",
-    "subtitle": "What is in each node, how it is wired, and what could not be found out. Read from the kernel, without any tool of a maker.",
+    "subtitle": (
+        "What is in each node, how it is wired, and what could not be found out. Read from the kernel, without any"
+        " tool of a maker."
+    ),
     "all_nodes": "nodes seen",
     "of_total": "of {total}",
     "devices": "devices",
@@ -107,7 +110,9 @@ _EN = {
     "band_switched": "all {devices} joined by switches",
     "arc": "{a} – {b}: {kind}, {count} links",
     "edge_degraded": "on {nodes}: found {found}, expected {expected}",
-    "legend_line": "Lines are PCIe links; their thickness is the width, their label what both ends can do (Gen5 = 32 GT/s).",
+    "legend_line": (
+        "Lines are PCIe links; their thickness is the width, their label what both ends can do (Gen5 = 32 GT/s)."
+    ),
     "legend_degraded": "narrower than that on a node",
     "verdict_degraded": "degraded",
     "verdict_not_judged": "not judged",
@@ -150,13 +155,19 @@ _EN = {
     "field_secure_boot": "Secure Boot",
     "field_lockdown": "Kernel lockdown",
     "field_module_signatures": "Module signatures enforced",
-    "footer": "Widths are judged, speeds are not: an idle link may run slower to save power. Unknown is never guessed. Full facts of each node: facts/ beside this page.",
+    "footer": (
+        "Widths are judged, speeds are not: an idle link may run slower to save power. Unknown is never guessed. "
+        "Full facts of each node: facts/ beside this page."
+    ),
 }
 
 _DE = {
     "title": "Bestandsaufnahme",
     "seen_at": "Gesehen {time}",
-    "subtitle": "Was in jedem Knoten steckt, wie es verbunden ist, und was nicht zu erfahren war. Vom Kernel gelesen, ohne Werkzeug eines Herstellers.",
+    "subtitle": (
+        "Was in jedem Knoten steckt, wie es verbunden ist, und was nicht zu erfahren war. Vom Kernel gelesen, ohne"
+        " Werkzeug eines Herstellers."
+    ),
     "all_nodes": "Knoten gesehen",
     "of_total": "von {total}",
     "devices": "Geräte",
@@ -253,7 +264,10 @@ _DE = {
     "band_switched": "alle {devices} über Switches verbunden",
     "arc": "{a} – {b}: {kind}, {count} Verbindungen",
     "edge_degraded": "auf {nodes}: gefunden {found}, erwartet {expected}",
-    "legend_line": "Linien sind PCIe-Verbindungen; ihre Dicke ist die Breite, ihr Text das, was beide Enden können (Gen5 = 32 GT/s).",
+    "legend_line": (
+        "Linien sind PCIe-Verbindungen; ihre Dicke ist die Breite, ihr Text das, was beide Enden können (Gen5 = 32"
+        " GT/s)."
+    ),
     "legend_degraded": "auf einem Knoten schmaler",
     "verdict_degraded": "schwach",
     "verdict_not_judged": "nicht beurteilt",
@@ -296,7 +310,10 @@ _DE = {
     "field_secure_boot": "Secure Boot",
     "field_lockdown": "Kernel-Lockdown",
     "field_module_signatures": "Modulsignaturen erzwungen",
-    "footer": "Breiten werden beurteilt, Geschwindigkeiten nicht: im Leerlauf darf eine Verbindung langsamer sein. Unbekanntes wird nie geraten. Alle Fakten der Knoten: facts/ neben dieser Seite.",
+    "footer": (
+        "Breiten werden beurteilt, Geschwindigkeiten nicht: im Leerlauf darf eine Verbindung langsamer sein. "
+        "Unbekanntes wird nie geraten. Alle Fakten der Knoten: facts/ neben dieser Seite."
+    ),
 }
 
 LANGUAGES: Mapping[str, Mapping[str, str]] = {"en": _EN, "de": _DE}

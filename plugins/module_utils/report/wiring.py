@@ -51,7 +51,7 @@ class Switch(NamedTuple):
     id: str
     link: Capability
     via: tuple[str, ...]
-    children: tuple[Union[Switch, Card], ...]  # type: ignore[misc]
+    children: tuple[Union[Switch, Card], ...]
 
 
 class Root(NamedTuple):
