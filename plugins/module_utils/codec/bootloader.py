@@ -58,6 +58,7 @@ class Files(NamedTuple):
     snippets: Callable[[], Sequence[Snippet]]
 
 
+_DEVICE = re.compile(r"\A\([^)]*\)")  # ($root)/vmlinuz: which release it is does not hang on the device
 _RELEASE = re.compile(r"\d+\.\d+[\w.+~-]*\Z")
 _IMAGE = re.compile(r"(?:vmlinu[xz]|kernel|bzImage|Image)-(\d+\.\d+[\w.+~-]*?)(?:\.efi)?(?:\.signed)?\Z")
 
@@ -93,7 +94,7 @@ def read_snippet(name: str, text: str) -> Snippet:
 def snippet_kernel(snippet: Snippet) -> Kernel | None:
     """What a snippet starts; None for an EFI program, which tells no release."""
     image = snippet.fields.get("linux")
-    return Kernel(image, snippet.fields.get("version")) if image else None
+    return Kernel(_DEVICE.sub("", image), snippet.fields.get("version")) if image else None
 
 
 # --- order of versions -------------------------------------------------------------------------
@@ -395,7 +396,7 @@ class GrubMenu:
 
     def __init__(self, text: str, files: Files) -> None:
         self._files = files
-        self._is_opaque = False
+        self._hidden: Optional[str] = None  # why any variable that is not set here may still be set
         self._depth = 0
         self.variables: dict[str, Optional[str]] = dict.fromkeys(_FEATURES, "y")
         self.variables.update(dict.fromkeys(_FIRMWARE))
@@ -408,7 +409,7 @@ class GrubMenu:
         """What starts without a key press. Raises Undecidable."""
         wish = self._value("default")
         if wish is None:
-            raise Undecidable("grub.cfg sets its default by what only GRUB sees while booting")
+            raise Undecidable(self._hidden or "grub.cfg sets its default by what only GRUB sees while booting")
         entries = self.entries
         parts = [part.replace(">>", ">").strip() for part in re.split(r"(?<!>)>(?!>)", wish)]
         for level, part in enumerate(parts):
@@ -454,7 +455,7 @@ class GrubMenu:
     def _value(self, name: str) -> Optional[str]:
         if name in self.variables:
             return self.variables[name]
-        return None if self._is_opaque else ""
+        return "" if self._hidden is None else None
 
     def _expand(self, word: str) -> Optional[str]:
         """The word as GRUB reads it; None where a variable in it is unknown."""
@@ -528,7 +529,7 @@ class GrubMenu:
         names = {name for outcome in outcomes for name in outcome}
         merged: dict[str, Optional[str]] = {}
         for name in names:
-            values = {outcome.get(name, None if self._is_opaque else "") for outcome in outcomes}
+            values = {outcome.get(name, "" if self._hidden is None else None) for outcome in outcomes}
             merged[name] = values.pop() if len(values) == 1 else None
         self.variables = merged
 
@@ -588,7 +589,7 @@ class GrubMenu:
         elif name == "uki":
             self.entries.append(Entry("", "", False, False, (), {}, None))
         elif name in _KERNEL_COMMANDS or name in _XEN_COMMANDS:
-            self._note_kernel(name, words)
+            self._note_kernel(name, self._words([_DEVICE.sub("", word) for word in node.words]))
         elif name in ("true", "false"):
             status = name == "true"
         elif name not in ("export", "insmod", "save_env", "echo", "initrd"):
@@ -610,8 +611,7 @@ class GrubMenu:
             return
         if image is None:
             raise Undecidable("GRUB's entry names its kernel by what only GRUB sees while booting")
-        # A device in front, (hd0,gpt2)/vmlinuz, does not change which release it is.
-        self._found.append(re.sub(r"\A\([^)]*\)", "", image))
+        self._found.append(image)
 
     def _is_file(self, path: Optional[str]) -> Optional[bool]:
         if path is None or not path.startswith(self._files.folder + "/"):
@@ -627,12 +627,12 @@ class GrubMenu:
             if option in ("-f", "--file"):
                 path = value
         if path is None or not path.startswith(self._files.folder + "/"):
-            self._is_opaque = True
+            self._hidden = "grub.cfg reads an environment block that is not beside it"
             return
         answer = self._files.read(path)
         if answer.value is None:
             if answer.reason != MISSING:
-                self._is_opaque = True
+                self._hidden = f"{path}: {answer.reason}"
             return
         self.variables.update(read_environment(answer.value))
 

@@ -14,6 +14,7 @@ TAINT_LETTERS = "PFSRMBUDAWCIOELKXTNJ"
 
 _CGROUP_TYPES = {"cgroup": 1, "cgroup2": 2}
 _RELEASE = re.compile(r"[0-9A-Za-z][\w.+~-]{0,63}\Z", re.ASCII)
+_REMOVES = re.compile(r"\s(?:-[a-z]*r[a-z]*|--remove)(?:\s|\Z)")
 
 
 def read_release(text: str) -> str:
@@ -81,7 +82,7 @@ def find_stand_in(text: str, name: str) -> str | None:
             commands = re.split(r"[;&|]+", line.split(None, 2)[2])
             for command in reversed(commands):
                 target = re.match(r"\s*(?:/\S*/)?modprobe((?:\s+-\S+)*)\s+([\w-]+)", command)
-                if target and same_name(target.group(2)) != name and not re.search(r"-\w*r|--remove", target.group(1)):
+                if target and same_name(target.group(2)) != name and not _REMOVES.search(target.group(1)):
                     return same_name(target.group(2))
     return None
 

@@ -5,8 +5,8 @@
 
 Only the few kilobytes that matter are read: a module with its tables can be 60 MB. Formats: the ELF
 specification; ``include/linux/module_signature.h`` and ``scripts/sign-file.c`` of Linux 6.12 (read
-2026-11); the signer is what modinfo of kmod 30 prints: the common name of the issuer in the first
-signer of the PKCS#7 message.
+2026-11); the signer is what modinfo of kmod 30 prints: of the issuer in the PKCS#7 message's first signer the common
+name, or without one the last part of its name.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _signer(read_at: ReadAt, size: int) -> str | None:
 
 
 def pkcs7_signer(message: bytes) -> str:
-    """The common name of the first signer's issuer in a PKCS#7 message (DER). ValueError where there is none."""
+    """The name of the first signer's issuer in a PKCS#7 message (DER). ValueError where there is none."""
     content_type, data = _children(_only(message, 0x30), 2)[:2]
     if content_type != (0x06, _SIGNED_DATA) or data[0] != 0xA0:
         raise ValueError("the signature is damaged (no PKCS#7 signed data)")
@@ -180,15 +180,22 @@ def pkcs7_signer(message: bytes) -> str:
     if tag == 0x80:
         raise ValueError(f"the signature names only the key {identity.hex()}, no signer")
     issuer = _children(identity, 2)[0]
+    name: tuple[int, bytes] | None = None
     for _tag, relative in _children(issuer[1], 0):
         for _inner_tag, attribute in _children(relative, 1):
-            kind, value = _children(attribute, 2)[:2]
+            kind, name = _children(attribute, 2)[:2]
             if kind == (0x06, _COMMON_NAME):
-                try:
-                    return value[1].decode(_ENCODINGS.get(value[0], "utf-8"))
-                except UnicodeDecodeError:
-                    raise ValueError("the signature is damaged (name of the signer)") from None
-    raise ValueError("the signature's signer has no common name")
+                return _text(name)
+    if name is None:
+        raise ValueError("the signature names no signer")
+    return _text(name)  # without a common name modinfo prints the last part, and so is it found elsewhere
+
+
+def _text(value: tuple[int, bytes]) -> str:
+    try:
+        return value[1].decode(_ENCODINGS.get(value[0], "utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("the signature is damaged (name of the signer)") from None
 
 
 def _only(content: bytes, tag: int) -> bytes:

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+
 from ansible_collections.accelerator.ops.plugins.module_utils.host import command
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 

@@ -277,7 +277,7 @@ def _all_unknown(reason: str) -> ModuleFile:
 
 
 def _read_at(host: Host, path: str, offset: int, length: int) -> bytes:
-    content, reason = host.read_at(path, offset, length)
+    content, reason = host.read_bytes(path, length, offset)
     if content is None:
         raise _Unreadable(f"the module file: {reason}")
     return content

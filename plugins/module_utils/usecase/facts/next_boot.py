@@ -29,11 +29,17 @@ def next_release(host: Host) -> Answer:
 
 def _next_kernel(host: Host) -> bootloader.Kernel:
     configurations, hidden = _grub_configurations(host)
-    loader_folders = [folder for folder in _EFI_FOLDERS if host.exists(f"{folder}/loader/loader.conf")]
     running = (_efi_text(host, "LoaderInfo") or "").lower()
     if running.startswith("systemd-boot"):
         configurations, hidden = [], None
-    elif running.startswith("grub"):
+    loader_folders = []
+    for folder in _EFI_FOLDERS:
+        place = host.resolve(f"{folder}/loader/loader.conf")
+        if place.value is not None:
+            loader_folders.append(folder)
+        elif place.reason != MISSING and not configurations:
+            hidden = f"{folder}/loader/loader.conf: {place.reason}"
+    if running.startswith("grub"):
         loader_folders = []
     if configurations and loader_folders:
         raise Undecidable(
@@ -152,11 +158,11 @@ def _release(host: Host, kernel: bootloader.Kernel) -> str:
 
 def _stated_release(host: Host, path: str) -> str | None:
     """The release in the header of an x86 kernel image (Documentation/arch/x86/boot.rst, protocol 2.00 on)."""
-    header, _reason = host.read_at(path, 0, 0x210)
+    header, _reason = host.read_bytes(path, 0x210)
     if header is None or header[0x202:0x206] != b"HdrS":
         return None
     place = int.from_bytes(header[0x20E:0x210], "little")
-    text, _reason = host.read_at(path, place + 0x200, 256)
+    text, _reason = host.read_bytes(path, 256, place + 0x200)
     if not place or text is None:
         return None
     words = text.partition(b"\0")[0].split()
