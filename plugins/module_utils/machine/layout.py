@@ -44,6 +44,8 @@ def entries(machine: Machine) -> dict[str, Entry]:
         for path in fnmatch.filter(sheet.entries, pattern) + fnmatch.filter(sheet.entries, f"{pattern}/*"):
             sheet.entries.pop(path, None)
     for folder in machine.folders:
+        if folder in sheet.entries and sheet.entries[folder].kind != "dir":
+            del sheet.entries[folder]
         sheet.folder(folder)
     for path, target in machine.symlinks.items():
         sheet.link(path, target)

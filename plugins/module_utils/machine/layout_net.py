@@ -87,15 +87,15 @@ def _common(sheet: Sheet, folder: str, name: str, device_type: Optional[str], in
 def _rdma(sheet: Sheet, place: str, rdma: Rdma) -> None:
     folder = f"{place}/infiniband/{rdma.name}"
     port = f"{folder}/ports/{rdma.port}"
-    sheet.folder(port)
+    sheet.folder(folder if rdma.port is None else port)
     if rdma.node_type is not None:
         sheet.file(f"{folder}/node_type", f"{NODE_TYPES.get(rdma.node_type, 0)}: {rdma.node_type}")
-    if rdma.state is not None:
+    if rdma.state is not None and rdma.port is not None:
         number = IB_STATES.index(rdma.state) if rdma.state in IB_STATES else 0
         sheet.file(f"{port}/state", f"{number}: {rdma.state}")
         sheet.file(f"{port}/phys_state", "5: LinkUp" if rdma.state == "ACTIVE" else "3: Disabled")
     for name, text in (("link_layer", rdma.link_layer), ("rate", rdma.rate)):
-        if text is not None:
+        if text is not None and rdma.port is not None:
             sheet.file(f"{port}/{name}", text)
     sheet.file(f"{folder}/uevent", f"NAME={rdma.name}")
     sheet.link(f"{folder}/device", place)

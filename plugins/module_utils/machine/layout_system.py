@@ -9,6 +9,8 @@ Linux 6.12 (2024-11); UEFI specification 2.10, 3.3 (the SecureBoot variable).
 
 from __future__ import annotations
 
+from typing import Optional
+
 from .layout_pci import cpulist, cpumap
 from .module_image import image
 from .records import Kernel, Machine, Module, Numa, Security
@@ -115,6 +117,7 @@ def _kernel(sheet: Sheet, kernel: Kernel) -> None:
         sheet.file("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc")
     elif kernel.cgroup == 1:
         sheet.folder("/sys/fs/cgroup/devices")
+        sheet.file("/proc/mounts", "cgroup /sys/fs/cgroup/devices cgroup rw,nosuid,nodev,noexec,relatime,devices 0 0")
     if kernel.modules is not None:
         sheet.file("/proc/modules", "\n".join(_module_row(module) for module in kernel.modules))
         for module in kernel.modules:
@@ -124,11 +127,20 @@ def _kernel(sheet: Sheet, kernel: Kernel) -> None:
         paths = [file.path for file in kernel.disk if file.release == release]
         sheet.file(f"/lib/modules/{release}/modules.dep", "\n".join(f"{path}:" for path in paths))
     if kernel.next_boot is not None:
-        sheet.link("/boot/vmlinuz", f"/boot/vmlinuz-{kernel.next_boot}")
+        sheet.file("/boot/grub/grub.cfg", boot_menu(kernel.next_boot, kernel.command_line))
     for file in kernel.disk:
         sheet.file(
             f"/lib/modules/{file.release}/{file.path}", image(file.path, file.release, file.version, file.signer)
         )
+
+
+def boot_menu(release: str, command_line: Optional[str]) -> str:
+    """A GRUB menu with one entry, which starts the kernel of a release."""
+    options = (command_line or "").partition(" ")[2]
+    return (
+        f"set default=0\nset timeout=5\nmenuentry 'Linux {release}' {{\n"
+        f"  linux /boot/vmlinuz-{release} {options}\n  initrd /boot/initrd.img-{release}\n}}\n"
+    )
 
 
 def _module_row(module: Module) -> str:

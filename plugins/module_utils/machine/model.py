@@ -16,7 +16,10 @@ from typing import Any, NoReturn, Optional, Union
 
 from ..model.errors import InputError
 from .records import (
+    CLASSES,
     FLAT,
+    GROUPS,
+    USERS,
     Bond,
     DeviceFile,
     Drm,
@@ -42,25 +45,6 @@ from .records import (
     Vlan,
 )
 
-CLASSES = {
-    "nvme": "010802",
-    "sata": "010601",
-    "ethernet": "020000",
-    "infiniband": "020700",
-    "fabric": "020800",
-    "vga": "030000",
-    "3d": "030200",
-    "display": "038000",
-    "host-bridge": "060000",
-    "isa-bridge": "060100",
-    "bridge": "060400",
-    "nvswitch": "068000",
-    "accelerator": "120000",
-}
-"""Names for PCI classes (class, subclass, interface), as in the PCI code and id assignment specification 1.17."""
-
-GROUPS = {"root": 0, "disk": 6, "video": 44, "render": 109}
-USERS = {"root": 0}
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])(?: ([a-z0-9][a-z0-9_.-]*))?")
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}):([0-9a-f]{2})")
 _IDS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
@@ -115,7 +99,7 @@ def parse(mapping: Any) -> Machine:
         bonds=bonds,
         vlans=vlans,
         kfd=_kfd(top, functions),
-        nvidia_version=top.text("nvidia_version"),
+        nvidia_version=_without_line_end(top.text("nvidia_version")),
         kernel=_kernel(top),
         security=_security(top),
         users=users,
@@ -227,7 +211,7 @@ class _Map:
 
     def texts(self, key: str) -> dict[str, str]:
         inner = self.inner(key)
-        return {name: inner.text(name) or "" for name in sorted(inner.values)}
+        return {name: _without_line_end(inner.text(name)) or "" for name in sorted(inner.values)}
 
     def paths(self, key: str) -> dict[str, Any]:
         inner = self.inner(key)
@@ -238,6 +222,11 @@ class _Map:
     def check_path(self, key: str, path: str) -> None:
         if not path.startswith("/") or ".." in path.split("/") or path.endswith("/") or "//" in path or "\0" in path:
             self.fail(key, f"holds the path {path!r}", "an absolute path without .. in it", "correct it")
+
+
+def _without_line_end(value: Optional[str]) -> Optional[str]:
+    """A text block of YAML ends with a line end that the same text on one line does not have."""
+    return value[:-1] if value is not None and value.endswith("\n") else value
 
 
 def _numbers(top: _Map, key: str) -> dict[str, int]:
@@ -378,7 +367,7 @@ def _function(
         given.fail(
             "", "is a bridge that leads nowhere", "functions behind it", "list them, or say empty: true for a free slot"
         )
-    if children and not function.is_bridge:
+    if children and function.pci_class is not None and not function.is_bridge:
         given.fail(
             children[0], f"stands behind {address}, which is no bridge", "a bridge above it", "correct the class"
         )
@@ -524,7 +513,7 @@ def _rdma(item: _Map) -> Rdma:
     port = item.number("port", 1, 255)
     return Rdma(
         _checked_name(item),
-        1 if port is None else port,
+        1 if "port" not in item.values else port,
         item.text("link_layer"),
         item.text("state"),
         item.text("rate"),
@@ -637,17 +626,17 @@ def _kfd(top: _Map, functions: tuple[Function, ...]) -> Optional[Kfd]:
     nodes = []
     for item in kfd.maps("nodes"):
         device = item.text("device")
-        properties: dict[str, int] = {}
+        gpu_id = item.number("gpu_id") or 0
+        properties = dict(common) if gpu_id else {}
         if device is not None:
             function = by_address.get(full_address(device, "0000"))
             if function is None:
                 item.fail("device", f"is {device}", "a function of this machine", "correct it")
-            properties.update(common)
             properties.update(of_function(function))
         properties.update(_properties(item, ("device", "gpu_id", "memory")))
-        own = item.maps("memory") or (banks if device is not None else [])
+        own = item.maps("memory") or (banks if gpu_id else [])
         memory = tuple(_properties(bank, ()) for bank in own)
-        nodes.append(KfdNode(item.number("gpu_id") or 0, dict(sorted(properties.items())), memory))
+        nodes.append(KfdNode(gpu_id, dict(sorted(properties.items())), memory))
     links: dict[tuple[int, int, bool], KfdLink] = {}
     for item in kfd.maps("links"):
         for link in _kfd_links(item, len(nodes)):
@@ -695,6 +684,7 @@ def _kfd_links(item: _Map, count: int) -> list[KfdLink]:
             if isinstance(node, bool) or not isinstance(node, int) or not 0 <= node < count:
                 item.fail(forms[0], f"links to node {node!r}", f"one of the {count} nodes", "correct it")
     properties = _properties(item, ("mesh", "pairs", "directed", "p2p"))
+    properties = {name: value for name, value in properties.items() if value}
     return [KfdLink(one, other, item.flag("p2p") or False, properties) for one, other in pairs]
 
 
@@ -769,6 +759,8 @@ def _device_file(top: _Map, path: str, value: Any, users: dict[str, int], groups
 
 
 def _content(top: _Map, path: str, value: Any) -> Union[str, bytes]:
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, bytes):
         return value
+    if isinstance(value, str):
+        return _without_line_end(value) or ""
     return top.fail(f"files.{path}", f"is {value!r}, which YAML does not read as text", "a text", "put it in quotes")

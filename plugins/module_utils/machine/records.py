@@ -7,6 +7,29 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Union
 
+CLASSES = {
+    "nvme": "010802",
+    "sata": "010601",
+    "ethernet": "020000",
+    "infiniband": "020700",
+    "fabric": "020800",
+    "vga": "030000",
+    "3d": "030200",
+    "display": "038000",
+    "host-bridge": "060000",
+    "isa-bridge": "060100",
+    "bridge": "060400",
+    "nvswitch": "068000",
+    "accelerator": "120000",
+}
+"""Names for PCI classes (class, subclass, interface), as in the PCI code and id assignment specification 1.17."""
+
+GROUPS = {"root": 0, "disk": 6, "video": 44, "render": 109}
+USERS = {"root": 0}
+
+BRIDGES = ("0604", "0607", "0609")
+"""Classes of bridges with a bus behind them: PCI, CardBus, semi-transparent."""
+
 FLAT = "flat"
 """The root bus of functions that a tree lists without any hierarchy."""
 
@@ -59,10 +82,10 @@ class Netdev(NamedTuple):
 
 
 class Rdma(NamedTuple):
-    """An RDMA device with one port."""
+    """An RDMA device with one port; ``port`` is None for one that the tree shows without ports."""
 
     name: str
-    port: int
+    port: Optional[int]
     link_layer: Optional[str]
     state: Optional[str]
     rate: Optional[str]
@@ -127,7 +150,7 @@ class Function(NamedTuple):
     @property
     def is_bridge(self) -> bool:
         """Whether a bus lies behind it."""
-        return (self.pci_class or "")[:4] == "0604"
+        return (self.pci_class or "")[:4] in BRIDGES
 
 
 class Root(NamedTuple):
