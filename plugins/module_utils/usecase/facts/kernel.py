@@ -9,15 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from ...codec import kernel as texts
-from ...codec import module_file
-from ...codec.module_file import ModuleFile
 from ...host.door import Host
 from ...model.answer import MISSING, Answer, Book
 from .next_boot import next_release
 
 _MODPROBE_FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d")
 _ADDED_FOLDERS = ("updates", "extra", "weak-updates")
-_MODINFO_SECONDS = 20.0
 
 
 def observe(host: Host, module_names: Sequence[str]) -> dict[str, Any]:
@@ -201,28 +198,22 @@ class _Disk:
         if name in self.files:
             path = self.files[name]
             row["path"] = path if path.startswith("/") else f"{self.folder}/{path}"
-            seen = _read_file(self.host, row["path"])
+            from .module_files import read_file  # compiled only where there is a module to read
+
+            seen = read_file(self.host, row["path"])
             row.update(version=seen.version, signer=seen.signer)
             return row, dict(seen.reasons)
         if name in self.built_in:
             reasons = dict.fromkeys(("path", "signer"), "built into the kernel")
-            row["version"], reason = self._built_in_version(name)
+            from .module_files import built_in_version
+
+            row["version"], reason = built_in_version(self.host, f"{self.folder}/modules.builtin.modinfo", name)
             if reason is not None:
                 reasons["version"] = reason
             return row, reasons
         if self.reason is None:
             return None, {}
         return row, dict.fromkeys(("path", "version", "signer"), self.reason)
-
-    def _built_in_version(self, name: str) -> tuple[str | None, str | None]:
-        content, reason = self.host.read_bytes(f"{self.folder}/modules.builtin.modinfo")
-        if content is None:
-            return None, f"{self.folder}/modules.builtin.modinfo: {reason}"
-        try:
-            version = module_file.modinfo(content, f"{name}.version")
-        except ValueError as error:
-            return None, str(error)
-        return version, None if version is not None else "the module states no version"
 
 
 def _module(name: str, loaded: _Loaded, disks: Sequence[_Disk]) -> dict[str, Any]:
@@ -250,72 +241,3 @@ def _module(name: str, loaded: _Loaded, disks: Sequence[_Disk]) -> dict[str, Any
                     book.miss(f"on_disk.{len(rows)}.{field}", why)
                 rows.append(row)
     return {"name": name, "loaded": is_loaded, "version": version, "on_disk": rows, "unknown": book.unknown}
-
-
-class _Unreadable(Exception):
-    pass
-
-
-def _read_file(host: Host, path: str) -> ModuleFile:
-    kind = path.rpartition(".ko")[2].lstrip(".")
-    try:
-        if not kind:
-            return _read_plain(host, path)
-        if kind not in ("gz", "xz", "zst"):
-            return _all_unknown(f"a .{kind} file is not read")
-        try:
-            content = module_file.unpack(kind, _chunks(host, path))
-        except ImportError:
-            return _ask_modinfo(host, path, kind)
-        return module_file.read_module(lambda offset, length: content[offset : offset + length], len(content))
-    except (_Unreadable, ValueError) as error:
-        return _all_unknown(str(error))
-
-
-def _all_unknown(reason: str) -> ModuleFile:
-    return ModuleFile(None, None, {"version": reason, "signer": reason})
-
-
-def _read_at(host: Host, path: str, offset: int, length: int) -> bytes:
-    content, reason = host.read_bytes(path, length, offset)
-    if content is None:
-        raise _Unreadable(f"the module file: {reason}")
-    return content
-
-
-def _read_plain(host: Host, path: str) -> ModuleFile:
-    size, reason = host.size(path)
-    if size is None:
-        return _all_unknown(f"the module file: {reason}")
-    return module_file.read_module(lambda offset, length: _read_at(host, path, offset, length), size)
-
-
-def _chunks(host: Host, path: str) -> Any:
-    offset = 0
-
-    def following(length: int) -> bytes:
-        nonlocal offset
-        content = _read_at(host, path, offset, length)
-        offset += len(content)
-        return content
-
-    return following
-
-
-def _ask_modinfo(host: Host, path: str, kind: str) -> ModuleFile:
-    """What modinfo prints: Python learned Zstandard in 3.14, and xz can be missing from it."""
-    if not host.is_live:
-        return _all_unknown(f"this Python cannot unpack .{kind} files")
-    from ...host import command  # where it is needed only: it brings subprocess along
-
-    ran = command.run(host, ["modinfo", "-0", path], _MODINFO_SECONDS)
-    if ran.reason is not None:
-        return _all_unknown(f"this Python cannot unpack .{kind} files, and {ran.reason}")
-    fields = ran.stdout.encode()
-    version, signer = module_file.modinfo(fields, "version"), module_file.modinfo(fields, "signer")
-    reasons = {}
-    if version is None:
-        reasons["version"] = "the module file states no version"
-    if not signer:
-        reasons["signer"] = "the module file is not signed"
-    return ModuleFile(version, signer or None, reasons)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from ...codec import bootloader
-from ...codec.bootloader import Undecidable
+from ...codec import boot_entry
+from ...codec.boot_entry import Kernel, Undecidable
 from ...host.door import Host
 from ...model.answer import MISSING, Answer
 
@@ -27,7 +27,7 @@ def next_release(host: Host) -> Answer:
         return Answer(None, f"boot loader configuration: {error}")
 
 
-def _next_kernel(host: Host) -> bootloader.Kernel:
+def _next_kernel(host: Host) -> Kernel:
     configurations, hidden = _grub_configurations(host)
     running = (_efi_text(host, "LoaderInfo") or "").lower()
     if running.startswith("systemd-boot"):
@@ -81,15 +81,17 @@ def _grub_configurations(host: Host) -> tuple[list[str], str | None]:
     return list(found.values()), None if found else hidden
 
 
-def _from_grub(host: Host, folder: str) -> bootloader.Kernel:
+def _from_grub(host: Host, folder: str) -> Kernel:
     answer = host.read(f"{folder}/grub.cfg")
     if answer.value is None:
         raise Undecidable(f"{folder}/grub.cfg: {answer.reason}")
-    files = bootloader.Files(folder, host.read, lambda: _snippets(host, f"/boot/{_ENTRIES}"))
-    return bootloader.GrubMenu(answer.value, files).next_kernel()
+    from ...codec import grub  # compiled only where it is in use
+
+    files = grub.Files(folder, host.read, lambda: _snippets(host, f"/boot/{_ENTRIES}"))
+    return grub.GrubMenu(answer.value, files).next_kernel()
 
 
-def _snippets(host: Host, folder: str) -> list[bootloader.Snippet]:
+def _snippets(host: Host, folder: str) -> list[boot_entry.Snippet]:
     names = host.list(folder)
     if names.value is None:
         if names.reason == MISSING:
@@ -101,14 +103,16 @@ def _snippets(host: Host, folder: str) -> list[bootloader.Snippet]:
             answer = host.read(f"{folder}/{name}")
             if answer.value is None:
                 raise Undecidable(f"{folder}/{name}: {answer.reason}")
-            snippets.append(bootloader.read_snippet(name, answer.value))
+            snippets.append(boot_entry.read_snippet(name, answer.value))
     return snippets
 
 
-def _from_systemd_boot(host: Host, folder: str) -> bootloader.Kernel:
+def _from_systemd_boot(host: Host, folder: str) -> Kernel:
     configuration = host.read(f"{folder}/loader/loader.conf")
     if configuration.value is None:
         raise Undecidable(f"{folder}/loader/loader.conf: {configuration.reason}")
+    from ...codec import systemd_boot  # compiled only where it is in use
+
     # The extended boot partition is /boot where the EFI partition is elsewhere.
     folders = [folder] if folder == "/boot" else [folder, "/boot"]
     snippets = [snippet for place in folders for snippet in _snippets(host, f"{place}/{_ENTRIES}")]
@@ -118,7 +122,7 @@ def _from_systemd_boot(host: Host, folder: str) -> bootloader.Kernel:
         for wish in (_efi_text(host, "LoaderEntryOneShot"), _efi_text(host, "LoaderEntryDefault"))
         if wish is not None
     ]
-    kernel = bootloader.systemd_boot_kernel(
+    kernel = systemd_boot.next_kernel(
         [wish for wish in wishes if wish is not None],
         configuration.value,
         snippets,
@@ -138,8 +142,8 @@ def _efi_text(host: Host, name: str) -> str | None:
     return content[4:].decode("utf-16-le", "replace").partition("\0")[0]
 
 
-def _release(host: Host, kernel: bootloader.Kernel) -> str:
-    release = bootloader.release_of(kernel)
+def _release(host: Host, kernel: Kernel) -> str:
+    release = boot_entry.release_of(kernel)
     if release is not None:
         return release
     image = "/" + kernel.image.lstrip("/")
@@ -148,7 +152,7 @@ def _release(host: Host, kernel: bootloader.Kernel) -> str:
         real = host.resolve(place)
         if real.value is None:
             continue
-        named = bootloader.release_of(bootloader.Kernel(real.value, None)) or _stated_release(host, real.value)
+        named = boot_entry.release_of(Kernel(real.value, None)) or _stated_release(host, real.value)
         if named is not None:
             found.add(named)
     if len(found) == 1:
@@ -167,4 +171,4 @@ def _stated_release(host: Host, path: str) -> str | None:
         return None
     words = text.partition(b"\0")[0].split()
     release = words[0].decode("ascii", "replace") if words else ""
-    return bootloader.release_of(bootloader.Kernel("", release))
+    return boot_entry.release_of(Kernel("", release))

@@ -1,41 +1,22 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads boot loader configurations to the one question: which kernel starts next?
+"""Carries a grub.cfg out as far as its menu, to tell which entry GRUB starts next.
 
-GRUB's script is followed with three-valued logic: what only the firmware or a key press decides is
-unknown, and an answer that depends on it is refused. Sources, read 2026-11: GRUB 2.12 manual
-(script language, environment block) and ``normal/menu.c``; ``blscfg.c`` of Fedora's GRUB 2.06;
-UAPI Group: Boot Loader Specification, Version Format Specification; systemd 257 ``loader.conf(5)``.
+The script is followed with three-valued logic: what only the firmware or a key press decides is unknown,
+and an answer that depends on it is refused. Sources, read 2026-11: GRUB 2.12 manual (script language,
+environment block) and ``normal/menu.c``; ``blscfg.c`` of Fedora's GRUB 2.06.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Optional, Union
 
 from ..model.answer import MISSING, Answer
-
-
-class Undecidable(Exception):
-    """The configuration does not say what starts next; the text says why."""
-
-
-class Snippet(NamedTuple):
-    """A Boot Loader Specification entry: file name without ``.conf``, and its keys (the first of each)."""
-
-    id: str
-    fields: Mapping[str, str]
-
-
-class Kernel(NamedTuple):
-    """What an entry starts: the image's path as the loader sees it, and the release if a key names it."""
-
-    image: str
-    version: Optional[str]
+from .boot_entry import DEVICE, IMAGE, Kernel, Snippet, Undecidable, snippet_kernel
 
 
 class Entry(NamedTuple):
@@ -58,188 +39,7 @@ class Files(NamedTuple):
     snippets: Callable[[], Sequence[Snippet]]
 
 
-_DEVICE = re.compile(r"\A\([^)]*\)")  # ($root)/vmlinuz: which release it is does not hang on the device
-_RELEASE = re.compile(r"\d+\.\d+[\w.+~-]*\Z")
-_IMAGE = re.compile(r"(?:vmlinu[xz]|kernel|bzImage|Image)-(\d+\.\d+[\w.+~-]*?)(?:\.efi)?(?:\.signed)?\Z")
-
-
-def release_of(kernel: Kernel) -> str | None:
-    """The kernel release that the image's path or else the entry's version names, or None.
-
-    ``/boot/vmlinuz-6.1.0-1`` and ``/<token>/6.1.0-1/linux`` name one; ``/vmlinuz`` does not.
-    """
-    folder, _slash, name = kernel.image.rpartition("/")
-    named = _IMAGE.match(name)
-    if named:
-        return named.group(1)
-    parent = folder.rpartition("/")[2]
-    if _RELEASE.match(parent):
-        return parent
-    # Only as the last resort: OSTree numbers its entries in this key.
-    if kernel.version is not None and _RELEASE.match(kernel.version):
-        return kernel.version
-    return None
-
-
-def read_snippet(name: str, text: str) -> Snippet:
-    """The entry in a file ``<name>`` of ``loader/entries``."""
-    fields: dict[str, str] = {}
-    for line in text.splitlines():
-        key, *value = line.split(None, 1) or [""]
-        if key and not key.startswith("#"):
-            fields.setdefault(key, value[0].strip() if value else "")
-    return Snippet(name[: -len(".conf")] if name.endswith(".conf") else name, fields)
-
-
-def snippet_kernel(snippet: Snippet) -> Kernel | None:
-    """What a snippet starts; None for an EFI program, which tells no release."""
-    image = snippet.fields.get("linux")
-    return Kernel(_DEVICE.sub("", image), snippet.fields.get("version")) if image else None
-
-
-# --- order of versions -------------------------------------------------------------------------
-
-_RPM_PARTS = re.compile(r"\d+|[A-Za-z]+|~")
-_UAPI_DROPPED = re.compile(r"[^0-9A-Za-z~\-^.]+")
-
-
-def compare_rpm(one: str, two: str) -> int:
-    """-1, 0 or 1 as rpmvercmp without carets, which GRUB sorts entries by."""
-    ones, twos = _RPM_PARTS.findall(one), _RPM_PARTS.findall(two)
-    for left, right in zip(ones, twos):
-        if left == right:
-            continue
-        if "~" in (left, right):
-            return -1 if left == "~" else 1
-        if left.isdigit() != right.isdigit():
-            return 1 if left.isdigit() else -1
-        if left.isdigit():
-            if int(left) != int(right):
-                return _sign(int(left) - int(right))
-            continue
-        return 1 if left > right else -1
-    if len(ones) == len(twos):
-        return 0
-    rest, sign = (ones[len(twos) :], 1) if len(ones) > len(twos) else (twos[len(ones) :], -1)
-    return -sign if rest[0] == "~" else sign
-
-
-def compare_uapi(one: str, two: str) -> int:
-    """-1, 0 or 1 as the UAPI version format, which systemd-boot sorts entries by."""
-    left, right = _UAPI_DROPPED.sub("", one), _UAPI_DROPPED.sub("", two)
-    while True:
-        if left.startswith("~") or right.startswith("~"):
-            if left[:1] != right[:1]:
-                return -1 if left.startswith("~") else 1
-            left, right = left[1:], right[1:]
-            continue
-        if not left or not right:
-            return _sign(len(left) - len(right))
-        separator = next((mark for mark in "-^." if mark in (left[0], right[0])), None)
-        if separator is not None:
-            if left[0] != right[0]:
-                return -1 if left[0] == separator else 1
-            left, right = left[1:], right[1:]
-            continue
-        pattern = r"\d*" if left[0].isdigit() or right[0].isdigit() else r"[A-Za-z]*"
-        first, second = re.match(pattern, left), re.match(pattern, right)
-        head, other = first.group() if first else "", second.group() if second else ""
-        left, right = left[len(head) :], right[len(other) :]
-        if pattern == r"\d*":
-            order = _sign(int(head or 0) - int(other or 0))
-        else:
-            order = (head > other) - (head < other)
-        if order:
-            return order
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)
-
-
-def _grub_order(one: Snippet, two: Snippet) -> int:
-    """Newest first, by the parts of ``name-version-release`` in the file name."""
-    parts_one, parts_two = _name_version_release(one.id), _name_version_release(two.id)
-    for left, right in zip(parts_one, parts_two):
-        order = compare_rpm(left, right)
-        if order:
-            return -order
-    return 0
-
-
-def _name_version_release(text: str) -> tuple[str, str, str]:
-    parts = text.rsplit("-", 2)
-    if len(parts) == 3:
-        return parts[0], parts[1], parts[2]
-    return (parts[0], parts[1], "") if len(parts) == 2 else (text, "", "")
-
-
-# --- systemd-boot ------------------------------------------------------------------------------
-
-_TRIES = re.compile(r"\+(\d+)(?:-\d+)?\Z")
-
-
-def systemd_boot_kernel(
-    wishes: Sequence[str], loader_conf: str, snippets: Sequence[Snippet], has_unified_images: bool, saved: str | None
-) -> Kernel | None:
-    """What systemd-boot starts next; None for an EFI program.
-
-    ``wishes`` are the EFI variables that come before ``loader.conf``, strongest first; ``saved`` is the
-    one behind ``@saved``. Unified kernel images take part in the order but are not read, so with them
-    only a pattern that an entry of a text file matches decides.
-    """
-    bootable = [one for one in snippets if "linux" in one.fields or "efi" in one.fields]
-    ordered = sorted(bootable, key=functools.cmp_to_key(_systemd_order))
-    patterns = list(wishes)
-    for line in loader_conf.splitlines():
-        key, *value = line.split(None, 1) or [""]
-        if key == "default" and value:
-            if value[0].strip().lower() != "@saved":
-                patterns.append(value[0].strip())
-            elif saved is not None:
-                patterns.append(saved)
-    for pattern in patterns:
-        matching = [one for one in ordered if fnmatch.fnmatchcase(_systemd_id(one), pattern.lower())]
-        may_be_unified = has_unified_images and not pattern.lower().endswith(".conf")
-        if matching and not may_be_unified:
-            return snippet_kernel(matching[0])
-        if may_be_unified:
-            raise Undecidable(f"systemd-boot may choose a unified kernel image for {pattern!r}, which is not read")
-    if has_unified_images:
-        raise Undecidable("systemd-boot sorts unified kernel images among its entries, which are not read")
-    if not ordered:
-        raise Undecidable("systemd-boot has no entries")
-    return snippet_kernel(ordered[0])
-
-
-def _systemd_id(snippet: Snippet) -> str:
-    return _TRIES.sub("", snippet.id).lower() + ".conf"
-
-
-def _systemd_order(one: Snippet, two: Snippet) -> int:
-    spent = [_is_spent(one), _is_spent(two)]
-    if spent[0] != spent[1]:
-        return 1 if spent[0] else -1
-    sort_keys = [one.fields.get("sort-key"), two.fields.get("sort-key")]
-    if (sort_keys[0] is None) != (sort_keys[1] is None):
-        return 1 if sort_keys[0] is None else -1
-    if sort_keys[0] is not None:
-        for key in ("sort-key", "machine-id"):
-            left, right = one.fields.get(key, ""), two.fields.get(key, "")
-            if left != right:
-                return 1 if left > right else -1
-        order = compare_uapi(one.fields.get("version", ""), two.fields.get("version", ""))
-        if order:
-            return -order
-    return -compare_uapi(_systemd_id(one), _systemd_id(two))
-
-
-def _is_spent(snippet: Snippet) -> bool:
-    tries = _TRIES.search(snippet.id)
-    return tries is not None and int(tries.group(1)) == 0
-
-
-# --- GRUB: script to tree ----------------------------------------------------------------------
+# --- script to tree ----------------------------------------------------------------------
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r]+|\\\n)"
@@ -370,7 +170,7 @@ class _Reader:
         return Command(tuple(words))
 
 
-# --- GRUB: tree to menu ------------------------------------------------------------------------
+# --- tree to menu ------------------------------------------------------------------------
 
 # Set by GRUB itself; whether it is 2.00 or later decides, and all in use are.
 _FEATURES = (
@@ -589,7 +389,7 @@ class GrubMenu:
         elif name == "uki":
             self.entries.append(Entry("", "", False, False, (), {}, None))
         elif name in _KERNEL_COMMANDS or name in _XEN_COMMANDS:
-            self._note_kernel(name, self._words([_DEVICE.sub("", word) for word in node.words]))
+            self._note_kernel(name, self._words([DEVICE.sub("", word) for word in node.words]))
         elif name in ("true", "false"):
             status = name == "true"
         elif name not in ("export", "insmod", "save_env", "echo", "initrd"):
@@ -606,7 +406,7 @@ class GrubMenu:
     def _note_kernel(self, name: str, words: Sequence[Optional[str]]) -> None:
         image = next((word for word in words[1:] if word is None or not word.startswith("--")), None)
         if name in _XEN_COMMANDS:
-            if image is not None and _IMAGE.match(image.rpartition("/")[2]):
+            if image is not None and IMAGE.match(image.rpartition("/")[2]):
                 self._found.append(image)
             return
         if image is None:
@@ -696,3 +496,50 @@ def _term(words: list[Optional[str]], is_file: Callable[[Optional[str]], Optiona
         text = words[0] if words else ""
         return None if text is None else text != ""
     return None
+
+
+# --- order of entries -----------------------------------------------------------------------------
+
+_RPM_PARTS = re.compile(r"\d+|[A-Za-z]+|~")
+
+
+def compare_rpm(one: str, two: str) -> int:
+    """-1, 0 or 1 as rpmvercmp without carets, which GRUB sorts entries by."""
+    ones, twos = _RPM_PARTS.findall(one), _RPM_PARTS.findall(two)
+    for left, right in zip(ones, twos):
+        if left == right:
+            continue
+        if "~" in (left, right):
+            return -1 if left == "~" else 1
+        if left.isdigit() != right.isdigit():
+            return 1 if left.isdigit() else -1
+        if left.isdigit():
+            if int(left) != int(right):
+                return _sign(int(left) - int(right))
+            continue
+        return 1 if left > right else -1
+    if len(ones) == len(twos):
+        return 0
+    rest, sign = (ones[len(twos) :], 1) if len(ones) > len(twos) else (twos[len(ones) :], -1)
+    return -sign if rest[0] == "~" else sign
+
+
+def _grub_order(one: Snippet, two: Snippet) -> int:
+    """Newest first, by the parts of ``name-version-release`` in the file name."""
+    parts_one, parts_two = _name_version_release(one.id), _name_version_release(two.id)
+    for left, right in zip(parts_one, parts_two):
+        order = compare_rpm(left, right)
+        if order:
+            return -order
+    return 0
+
+
+def _name_version_release(text: str) -> tuple[str, str, str]:
+    parts = text.rsplit("-", 2)
+    if len(parts) == 3:
+        return parts[0], parts[1], parts[2]
+    return (parts[0], parts[1], "") if len(parts) == 2 else (text, "", "")
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
