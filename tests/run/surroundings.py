@@ -54,7 +54,10 @@ def venv(python: interpreters.Interpreter, *requirements: str) -> Venv:
         digest.update(file.read_bytes())
     folder = CACHE / f"venv-{digest.hexdigest()[:16]}"
     done = folder / ".complete"
-    CACHE.mkdir(parents=True, exist_ok=True)
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(f"cannot make {CACHE}: {error.strerror}; name a folder of yours in XDG_CACHE_HOME") from None
     with open(CACHE / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists() or not os.access(folder / "bin" / "python", os.X_OK):

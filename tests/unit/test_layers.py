@@ -187,10 +187,13 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _catches_all(node: ast.ExceptHandler) -> bool:
+    """Whether a handler hides errors that nobody named; one that cleans up and raises again hides nothing."""
     kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    return any(
-        kind is None or (isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException")) for kind in kinds
-    )
+    names = {kind.id if isinstance(kind, ast.Name) else "" for kind in kinds if kind is not None}
+    last = node.body[-1]
+    if names == {"BaseException"} and isinstance(last, ast.Raise) and last.exc is None:
+        return False
+    return None in kinds or bool(names & {"Exception", "BaseException"})
 
 
 def _opens(called: ast.expr) -> bool:
@@ -316,6 +319,8 @@ BAD: list[tuple[str, str, str]] = [
     ("module_utils/host/door.py", "try:\n    pass\nexcept Exception:\n    pass", "catches everything"),
     ("module_utils/host/door.py", "try:\n    pass\nexcept:\n    pass", "catches everything"),
     ("action/survey.py", "try:\n    pass\nexcept (OSError, BaseException):\n    pass", "catches everything"),
+    ("action/survey.py", "try:\n    pass\nexcept Exception:\n    raise", "catches everything"),
+    ("action/survey.py", "try:\n    pass\nexcept BaseException:\n    raise OSError", "catches everything"),
     ("module_utils/host/door.py", "import time\ntime.sleep(1)", "sleep"),
     ("module_utils/host/door.py", "from time import sleep", "sleep"),
     ("modules/facts.py", "\n".join(f"x{number} = 1" for number in range(61)), "lines of code"),
@@ -369,6 +374,7 @@ GOOD: list[tuple[str, str]] = [
     ("module_utils/topology/tree.py", "KINDS = {'nvidia': 'nvlink'}"),
     ("modules/facts.py", "from ..module_utils.edge import run"),
     ("action/facts.py", "from ansible.plugins.action import ActionBase\nfrom ansible.errors import AnsibleError"),
+    ("plugin_utils/files.py", "try:\n    pass\nexcept BaseException:\n    clean()\n    raise"),
     ("module_utils/runner.py", "def go(module):\n    return module.check_mode"),
 ]
 
