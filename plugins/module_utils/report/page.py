@@ -176,7 +176,9 @@ class _Page:
         notes = ([self.texts["legend_line"]] if kinds else []) + (
             [self.texts["as_on"].format(node=first)] if len(names) > 1 else []
         )
-        picture = draw(wiring, self.texts, label, flaws) if wiring.domains else self._nothing("numa_none")
+        picture = (
+            draw(wiring, self.texts, label, flaws) if wiring.domains else tag("p", self._text("numa_none"), "unknown")
+        )
         heading = tag("h3", tag("span", safe(entry["name"]), "badge") + " " + safe(what))
         return tag(
             "figure",

@@ -126,7 +126,8 @@ class _Canvas:
         used = text_width(name, 13) + 12
         self._box("domain", Frame(x, y, width, height), title)
         self.boxes.append(_text("t strong", x + _PAD, y + 21, name))
-        self.boxes.append(_text("t muted", x + _PAD + used, y + 21, fit(detail, width - used - 2 * _PAD, 12)))
+        if detail:
+            self.boxes.append(_text("t muted", x + _PAD + used, y + 21, fit(detail, width - used - 2 * _PAD, 12)))
         self.boxes.append("</g>")
         if not domain.roots:
             self.boxes.append(_text("t muted", x + _PAD, y + 42, self.texts["nothing_here"]))
@@ -462,9 +463,7 @@ def _card_texts(card: Card) -> tuple[str, str]:
         return _times(card, model), " ".join(words)
     if card.kind == "storage":
         names = [str(name) for one in card.records for name in one.get("names") or ()]
-        return _times(card, ", ".join(names[:2]) if names and card.fold == 1 else "NVMe"), str(
-            record.get("model") or ""
-        )
+        return _times(card, names[0] if names and card.fold == 1 else "NVMe"), str(record.get("model") or "")
     driver = part(record, "driver")
     version = driver.get("version")
     name = str(driver.get("name")) if driver.get("name") not in (None, _LENT) else ""

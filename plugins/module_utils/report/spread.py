@@ -193,28 +193,29 @@ def _together(values: Sequence[Any]) -> Optional[str]:
 
 
 def _add_command_lines(nodes: Sequence[tuple[str, Record]], table: dict[Field, dict[str, str]]) -> None:
-    """Word by word, over nodes of one class: a word that is not set is a value too."""
-    classes: dict[str, dict[str, Mapping[str, str]]] = {}
+    """Over nodes of one class: what most set, and for each other node what it has more (+) and less (-)."""
+    classes: dict[str, dict[str, Sequence[str]]] = {}
     for name, facts in nodes:
         text = part(facts, "kernel").get("command_line")
         if text is not None:
             classes.setdefault(machine_class(facts), {})[name] = _words(str(text))
     for alike, lines in classes.items():
-        for word in sorted({word for words in lines.values() for word in words}):
-            subject = " · ".join(one for one in (word, alike) if one)
-            table[Field("command_line", subject)] = {name: words.get(word, _NOT_SET) for name, words in lines.items()}
+        counted = Counter(word for words in lines.values() for word in words)
+        usual = sorted(word for word, count in counted.items() if count * 2 > len(lines))
+        table[Field("command_line", alike)] = {name: _against(usual, words) for name, words in lines.items()}
 
 
-def _words(line: str) -> dict[str, str]:
-    """The words of a command line that are not each node's own; a word that comes twice keeps both values."""
-    words: dict[str, str] = {}
-    for word in line.split():
-        name, equals, value = word.partition("=")
-        if name in _OWN_WORDS or name.startswith("rd."):
-            continue
-        text = value if equals else name
-        words[name] = f"{words[name]} {text}" if name in words else text
-    return words
+def _against(usual: Sequence[str], words: Sequence[str]) -> str:
+    if list(words) == list(usual):
+        return " ".join(usual) or _NOT_SET
+    more = [f"+{word}" for word in words if word not in usual]
+    return " ".join(more + [f"-{word}" for word in usual if word not in words])
+
+
+def _words(line: str) -> list[str]:
+    """The words of a command line that are not each node's own, sorted, each once."""
+    names = {word: word.partition("=")[0] for word in line.split()}
+    return sorted(word for word, name in names.items() if name not in _OWN_WORDS and not name.startswith("rd."))
 
 
 def _add_memory(nodes: Sequence[tuple[str, Record]], table: dict[Field, dict[str, str]]) -> None:

@@ -13,6 +13,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report.links impor
 from ansible_collections.accelerator.ops.tests.unit.report import fleet
 
 PORT = "0000:10:01.0"
+SLOT_SPEED = "reason_slot_speed"
 
 
 def _facts(link: dict[str, Any], port_speed: float = 32.0, port_width: int = 16, **more: Any) -> dict[str, Any]:
@@ -90,12 +91,9 @@ def test_link_between_a_switch_and_its_port() -> None:
 
 
 def test_bridges_in_a_circle_end() -> None:
-    facts = fleet.document(
-        bridges=[
-            fleet.bridge("0000:01:00.0", "0000:02:00.0", "pci0000:00", 0),
-            fleet.bridge("0000:02:00.0", "0000:01:00.0", "pci0000:00", 0),
-        ]
-    )
+    one, two = "0000:01:00.0", "0000:02:00.0"
+    circle = [fleet.bridge(one, two, "pci0000:00", 0), fleet.bridge(two, one, "pci0000:00", 0)]
+    facts = fleet.document(bridges=circle)
     assert judge_links(facts) == []
 
 

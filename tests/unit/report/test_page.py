@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import re
 import string
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils.report import links as links_module
+from ansible_collections.accelerator.ops.plugins.module_utils.report import page as page_module
+from ansible_collections.accelerator.ops.plugins.module_utils.report import spread as spread_module
+from ansible_collections.accelerator.ops.plugins.module_utils.report import survey as survey_module
 from ansible_collections.accelerator.ops.plugins.module_utils.report.markup import fold_names, natural, short_names
 from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
@@ -142,23 +148,52 @@ def test_page_asks_for_nothing(language: str) -> None:
     assert re.findall(r'(?:href|src)="(?!data:,")', page) == []
 
 
+def _placeholders(text: str) -> set[str]:
+    return {name for _text, name, _form, _kind in string.Formatter().parse(text) if name is not None}
+
+
 def test_tables_of_texts_have_the_same_keys_and_places() -> None:
     english = LANGUAGES["en"]
     for table in LANGUAGES.values():
         assert table.keys() == english.keys()
-        for key, text in table.items():
-            places = {name for _text, name, _form, _kind in string.Formatter().parse(text) if name is not None}
-            assert places == {
-                name for _text, name, _form, _kind in string.Formatter().parse(english[key]) if name is not None
-            }, key
+        assert [key for key in table if _placeholders(table[key]) != _placeholders(english[key])] == []
 
 
-def test_every_text_is_used() -> None:
-    nodes = fleet.large_fleet()
-    pages = "".join(text_of(_page(one, "en")) for one in (nodes, fleet.small_fleet()))
-    # texts that these fleets have no reason to show are proved by the tests that make the reason
-    shown = [key for key, text in LANGUAGES["en"].items() if "{" not in text and text in pages]
-    assert len(shown) > 60
+class _Asked(dict[str, str]):
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(texts)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, key: str) -> str:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+
+def test_no_text_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = _Asked(LANGUAGES["en"])
+    monkeypatch.setattr(page_module, "LANGUAGES", {"en": texts})
+    odd = fleet.document(
+        devices=[
+            fleet.device("platform/npu", None, None, "accelerator", fleet.GAUDI, pci=None, partitions=[{}, {}]),
+            fleet.device("0000:00:02.0", [], None, "gpu", fleet.GPU_H100, integrated=True, driver={"name": None}),
+        ],
+        numa_nodes=[fleet.numa(0, "", 16, [10]), fleet.numa(1, "", 0, [10])],
+        kernel={"unknown": {}},
+    )
+    odd["devices"][1]["link"] = fleet.link(16.0, 8, 32.0, 16, "0000:00:01.0")
+    odd["bridges"].append(fleet.bridge("0000:00:01.0", None, "pci0000:00", None, 16.0, 8))
+    full = fleet.document(devices=None, numa_nodes=None, unknown={})
+    odd_fleet = [fleet.seen("odd", odd), fleet.seen("full", full, "/tree"), fleet.lost("lost", "missing", "")]
+    for nodes in (*(make() for make in FLEETS.values()), odd_fleet):
+        render_page(survey(nodes, ""), "now", "en")
+    clean = fleet.document()
+    clean["unknown"] = {}
+    render_page(survey([fleet.seen("clean", clean)], ""), "now", "en")
+    source = "".join(inspect.getsource(module) for module in (links_module, spread_module, survey_module))
+    # names of fields and reasons are made where a difference or a link is found: there each stands in quotes
+    made = {key for key in texts if key.startswith("reason_") and f'"{key}"' in source}
+    made |= {key for key in texts if key.startswith("field_") and f'"{key[6:]}"' in source}
+    assert set(texts) - texts.asked - made == set()
 
 
 def test_totals_of_the_large_fleet() -> None:

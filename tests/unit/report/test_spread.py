@@ -69,10 +69,9 @@ def test_unknown_is_not_a_value() -> None:
 def test_words_of_the_command_line() -> None:
     nodes = _three()
     nodes[0][1]["kernel"]["command_line"] = "BOOT_IMAGE=/other root=UUID=1 pci=realloc quiet"
-    found = _found(nodes)
-    alike = "H100 SXM5 80GB"
-    assert set(found) == {("command_line", f"iommu · {alike}"), ("command_line", f"quiet · {alike}")}
-    assert found["command_line", f"iommu · {alike}"].values == (("pt", ("b", "c")), ("–", ("a",)))
+    (spread,) = compare(nodes)
+    assert spread.field == ("command_line", "H100 SXM5 80GB")
+    assert spread.values == (("iommu=pt pci=realloc", ("b", "c")), ("+quiet -iommu=pt", ("a",)))
 
 
 def test_memory_has_a_tolerance() -> None:
