@@ -481,8 +481,9 @@ def _split(words: Sequence[Optional[str]], mark: str) -> list[list[Optional[str]
 
 def _term(words: list[Optional[str]], is_file: Callable[[Optional[str]], Optional[bool]]) -> Optional[bool]:
     if words[:1] == ["!"]:
-        inner = _term(words[1:], is_file)
-        return None if inner is None else not inner
+        marks = next((at for at, word in enumerate(words) if word != "!"), len(words))
+        inner = _term(words[marks:], is_file)
+        return None if inner is None else inner is (marks % 2 == 0)
     if len(words) == 3 and words[1] in ("=", "==", "!="):
         if words[0] is None or words[2] is None:
             return None

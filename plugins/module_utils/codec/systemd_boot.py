@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from .boot_entry import Kernel, Snippet, Undecidable, snippet_kernel
 
-_UAPI_DROPPED = re.compile(r"[^0-9A-Za-z~\-^.]+")
+_UAPI_DROPPED = re.compile(r"\A[^0-9A-Za-z~\-^.]+")
 _TRIES = re.compile(r"\+(\d+)(?:-\d+)?\Z")
 
 
@@ -82,27 +82,24 @@ def _is_spent(snippet: Snippet) -> bool:
 
 def compare_uapi(one: str, two: str) -> int:
     """-1, 0 or 1 as the UAPI version format, which systemd-boot sorts entries by."""
-    left, right = _UAPI_DROPPED.sub("", one), _UAPI_DROPPED.sub("", two)
+    left, right = one, two
     while True:
-        if left.startswith("~") or right.startswith("~"):
-            if left[:1] != right[:1]:
-                return -1 if left.startswith("~") else 1
-            left, right = left[1:], right[1:]
-            continue
-        if not left or not right:
-            return _sign(len(left) - len(right))
-        separator = next((mark for mark in "-^." if mark in (left[0], right[0])), None)
-        if separator is not None:
-            if left[0] != right[0]:
-                return -1 if left[0] == separator else 1
-            left, right = left[1:], right[1:]
-            continue
-        pattern = r"\d*" if left[0].isdigit() or right[0].isdigit() else r"[A-Za-z]*"
+        # Other characters only part what stands on their two sides.
+        left, right = _UAPI_DROPPED.sub("", left), _UAPI_DROPPED.sub("", right)
+        for mark in "~-^.":
+            if mark == "-" and not (left and right):
+                return _sign(len(left) - len(right))
+            if mark in (left[:1], right[:1]):
+                if left[:1] != right[:1]:
+                    return -1 if left.startswith(mark) else 1
+                left, right = left[1:], right[1:]
+        pattern = r"\d*" if left[:1].isdigit() or right[:1].isdigit() else r"[A-Za-z]*"
         first, second = re.match(pattern, left), re.match(pattern, right)
         head, other = first.group() if first else "", second.group() if second else ""
         left, right = left[len(head) :], right[len(other) :]
         if pattern == r"\d*":
-            order = _sign(int(head or 0) - int(other or 0))
+            # Any number is newer than letters, 0 too.
+            order = _sign(int(head or -1) - int(other or -1))
         else:
             order = (head > other) - (head < other)
         if order:
