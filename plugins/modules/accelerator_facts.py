@@ -12,8 +12,10 @@ version_added: 0.1.0
 description:
   - Returns one document of what is in a node, how it is wired, and what could not be found out and why, for
     accelerators of any maker.
-  - Reads sysfs and procfs alone. It needs no tool of a maker and no root, and changes nothing. As an ordinary user the
-    few values that need root are null with that reason.
+  - Reads sysfs and procfs. It needs no tool of a maker and no root, and changes nothing. As an ordinary user the few
+    values that need root are null with that reason.
+  - Where a maker's tool is installed, it is asked for what the kernel does not tell, such as links, memory health and
+    power limits. One that hangs, fails or prints rubbish costs only the values that it alone tells.
   - A value that was not found is null, and the C(unknown) map beside it says why.
 author:
   - accelerator.ops contributors (@accelerator-ops)
@@ -24,6 +26,18 @@ options:
       - With another root than V(/) nothing is asked of the running kernel.
     type: path
     default: /
+  tools:
+    description:
+      - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node.
+      - Of another root than V(/) none is asked.
+    type: str
+    choices: [auto, none]
+    default: auto
+  tool_deadline_seconds:
+    description:
+      - How long each tool may take. It is then stopped with all its children, and its values are null with that reason.
+    type: float
+    default: 10
   report_dir:
     description:
       - A folder on the control host. The facts, or the error, are also written there as C(facts/HOST.json) for
@@ -80,11 +94,21 @@ from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
 
-SPEC = {"root": {"type": "path", "default": "/"}, "report_dir": {"type": "path"}}
+SPEC = {
+    "root": {"type": "path", "default": "/"},
+    "tools": {"type": "str", "choices": ["auto", "none"], "default": "auto"},
+    "tool_deadline_seconds": {"type": "float", "default": 10},
+    "report_dir": {"type": "path"},
+}
+
+
+def facts(wish, host):
+    seen = observe(host, wish["tools"], wish["tool_deadline_seconds"])
+    return {"ansible_facts": {"accelerators": seen}}
 
 
 def main():
-    run(SPEC, lambda wish: look(wish["root"], lambda host: {"ansible_facts": {"accelerators": observe(host)}}))
+    run(SPEC, lambda wish: look(wish["root"], lambda host: facts(wish, host)))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from . import pci
 
 _CLASS_FOLDERS = ("drm", "accel", "habanalabs", "tenstorrent")
 """Folders below a device that hold its device files (Linux 6.18; tenstorrent tt-kmd 2)."""
+_TOOLS_TELL = ("power_limit_watts", "memory_health", "tiles", "ports")
+"""Fields that no kernel interface fills: makers' tools do."""
 
 
 class Devices(NamedTuple):
@@ -73,6 +75,8 @@ def _row(
         own: Sequence[str] = ()
         common: Sequence[str] = ()
     else:
+        for key in _TOOLS_TELL:
+            book.miss(key, NEEDS_TOOL)
         row.update(told.fields[function.id])
         book.unknown.update(told.unknown[function.id])
         own, common = told.nodes[function.id], told.shared_nodes
@@ -80,6 +84,7 @@ def _row(
         book.unknown.pop("model", None)
     row["nodes"] = files.nodes(function.place, own, common, book)
     _name_partition_nodes(row, files)
+    row["mismatch"] = {}
     row["unknown"] = dict(sorted(book.unknown.items()))
     return row
 
@@ -106,6 +111,7 @@ def _silent() -> dict[str, Any]:
         "partition_mode": None,
         "fabric": None,
         "peer_memory": None,
+        **dict.fromkeys(_TOOLS_TELL),
     }
 
 
@@ -121,6 +127,9 @@ def _iommu_group(host: Host, place: str, book: Book) -> int | None:
 def _name_partition_nodes(row: dict[str, Any], files: Files) -> None:
     for partition in row["partitions"] or ():
         book = Book()
+        if "profile" not in partition:
+            partition["profile"] = None
+            partition["unknown"]["profile"] = NEEDS_TOOL
         partition["nodes"] = [node for path in partition["nodes"] for node in files.one(path, False, book)]
         partition["unknown"].update(book.unknown)
 
@@ -153,6 +162,7 @@ def _platform_row(host: Host, place: str, parent: str, files: Files) -> dict[str
         row[key] = book.miss(key, "not on PCI")
     row["driver"] = driver
     row["nodes"] = files.nodes(parent, [], (), book)
+    row["mismatch"] = {}
     row["unknown"] = dict(sorted(book.unknown.items()))
     return row
 

@@ -18,8 +18,12 @@ SCHEMA = 1
 _LATER = "not looked at by this version"
 
 
-def observe(host: Host) -> dict[str, Any]:
-    """The facts document, schema 1. A section that could not be read is null, with its reason in ``unknown``."""
+def observe(host: Host, tools: str = "none", tool_deadline_seconds: float = 10.0) -> dict[str, Any]:
+    """The facts document, schema 1. A section that could not be read is null, with its reason in ``unknown``.
+
+    ``tools`` is ``auto`` (ask the tools of the makers that are here, each within its deadline) or ``none``. Tools
+    speak of the running system: of another root none is asked.
+    """
     functions, no_pci = pci.functions(host)
     unknown: dict[str, str] = {}
     document: dict[str, Any] = {"schema": SCHEMA, "sources": _sources(host)}
@@ -33,6 +37,10 @@ def observe(host: Host) -> dict[str, Any]:
     for section in ("engines", "cdi", "kubelet", "owners"):
         document[section] = None
         unknown[section] = _LATER
+    if tools == "auto" and host.is_live and document["devices"]:
+        from .tools import add  # where it is needed only
+
+        add(host, document, unknown, tool_deadline_seconds)
     document["unknown"] = dict(sorted(unknown.items()))
     return document
 

@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The registry of the aspect *tool*: what makers' programs tell beyond the kernel, and how they are asked.
+
+A tool is a function ``ask(tools, rows) -> Heard``, imported only when a device of its maker is here. Tools hang, fail
+and change their output; each has a deadline, and whatever one does costs no more than the values that it alone tells.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Callable, Optional
+
+from ..host.door import Host
+from ..model.answer import Answer, Book
+from ..model.tool import Heard, Row
+
+FOLDERS = (
+    *("/usr/bin", "/usr/local/bin", "/opt/rocm/bin", "/usr/sbin", "/usr/local/sbin"),
+    *("/bin", "/usr/lib/wsl/lib", "/run/current-system/sw/bin"),
+)
+"""Where makers and distributions put their tools (looked at 2026-12-01); the PATH of the run says little."""
+
+_ADDRESS = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
+_NO_VALUE = re.compile(
+    r"\[?(|n/?a|none|null|not supported|not available|unknown( error)?|err!?|gpu is lost|gpu requires reset"
+    r"|insufficient permissions|requested functionality has been deprecated)\]?",
+    re.IGNORECASE,
+)
+_ASK_SECONDS = 0.05  # with less left no program is started
+
+
+class Tools:
+    """The programs of one maker on a node: where they are, the time each may take, and how each one answered."""
+
+    def __init__(self, host: Host, deadline_seconds: float) -> None:
+        self.host = host
+        self.sources: list[dict[str, Any]] = []
+        self._deadline = deadline_seconds
+        self._ends: dict[str, float] = {}
+
+    def find(self, name: str) -> str | None:
+        """The path of a program that is installed."""
+        return next((f"{folder}/{name}" for folder in FOLDERS if self.host.exists(f"{folder}/{name}")), None)
+
+    def run(self, name: str, *arguments: str, path: Optional[str] = None) -> tuple[str, str | None, bool]:
+        """What it printed, why that may be worth nothing, and whether it was stopped at its deadline.
+
+        A tool has one deadline for all that it is asked. The reason names no time but the deadline: two runs are equal.
+        """
+        path = path or self.find(name)
+        if path is None:
+            return "", f"{name} is not installed", False
+        from ..host import command  # where it is needed only: it brings subprocess along
+
+        now = time.monotonic()
+        left = self._ends.setdefault(name, now + self._deadline) - now
+        if left < _ASK_SECONDS:
+            return "", f"{name} was stopped after {self._deadline:g} s", True
+        ran = command.run(self.host, [path, *arguments], left)
+        reason = None if ran.reason is None else ran.reason.replace(path, name, 1)
+        if ran.status is None and "stopped after" in (reason or ""):
+            return "", f"{name} was stopped after {self._deadline:g} s", True
+        return ran.stdout, reason, False
+
+    def note(self, name: str, status: str, reason: Optional[str] = None) -> str:
+        """A row for the section *sources*; returns the reason, or an empty text."""
+        self.sources.append({"name": name, "status": status, "reason": reason})
+        return reason or ""
+
+    def judge(self, name: str, rows: Mapping[str, Row], told: Mapping[str, Any], reason: Optional[str]) -> str:
+        """Note a tool that answered, ``partial`` where it left devices out or ended badly; why the rest is unknown."""
+        missing = [one for one in rows if one not in told]
+        if missing:
+            reason = f"{name} does not list {', '.join(missing)}" + (f"; {reason}" if reason else "")
+        self.note(name, "partial" if reason else "ok", reason)
+        return f"{name} does not tell either"
+
+
+def useless(name: str, text: str, reason: Optional[str]) -> str:
+    """Why an answer is of no use: how the program ended, and the first line that it printed."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")[:160]
+    if reason is None:
+        return f"{name} printed {line!r}" if line else f"{name} printed nothing"
+    return f"{reason}: {line}" if line and ": " not in reason else reason
+
+
+def address(text: str) -> str:
+    """A PCI address as the kernel prints it, from one as a tool does: ``00000000:3B:00.0`` is ``0000:3b:00.0``."""
+    if not re.fullmatch(_ADDRESS, text.strip()):
+        raise ValueError(text)
+    domain, _colon, rest = text.strip().lower().partition(":")
+    return f"{int(domain, 16):04x}:{rest}"
+
+
+def said(name: str, text: object) -> Answer:
+    """A tool's text for one value, or the reason why it is none (it has many words for that)."""
+    if text is None:
+        return Answer(None, f"{name} does not tell")
+    plain = str(text).strip()
+    if _NO_VALUE.fullmatch(plain):
+        return Answer(None, f"{name} says {plain!r}")
+    return Answer(plain, None)
+
+
+def number(text: str) -> float:
+    """The number before a unit; whole ones as int."""
+    value = float(text.split()[0].rstrip("WwMiB"))
+    return int(value) if value == int(value) else value
+
+
+def put(values: dict[str, Any], book: Book, path: str, answer: Answer, parse: Callable[[str], Any] = str) -> None:
+    """Set the value at a dotted path, or None and its reason."""
+    *folders, leaf = path.split(".")
+    for folder in folders:
+        values = values.setdefault(folder, {})
+    values[leaf] = book.take(path, answer, parse)
+
+
+def read_json(text: str) -> Any:
+    """The first JSON text after whatever warnings a tool prints before it. Raises ValueError."""
+    found = re.search(r"^\s*[\[{]", text, re.MULTILINE)
+    if found is None:
+        raise ValueError("no JSON")
+    return json.JSONDecoder().raw_decode(text[found.end() - 1 :])[0]
+
+
+def read_table(text: str) -> Iterator[dict[str, str]]:
+    """The devices of a table in the form that nvidia-smi set: two lines each, an address in the first."""
+    lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""]):
+        found = re.search(rf"\|\s*\d+\s+(.*?)\s\s.*\|\s*({_ADDRESS})", line)
+        if found is not None:
+            row = {"name": found.group(1), "bus": found.group(2), "ecc": line.rstrip(" |").rpartition(" ")[2]}
+            for key, pattern in (("power", r"/\s*(\d+)\s*W"), ("memory", r"/\s*(\d+)\s*MiB")):
+                cap = re.search(pattern, following)
+                if cap is not None:
+                    row[key] = cap.group(1)
+            yield row
+
+
+def pair_row(a: str, b: str, kind: str, hops: Optional[int], count: Optional[int], tool: str) -> dict[str, Any]:
+    """A row of the section *links*."""
+    a, b = sorted((a, b))
+    row: dict[str, Any] = {
+        "a": a,
+        "b": b,
+        "kind": kind,
+        "hops": hops,
+        "count": count,
+        "state": "active" if count else None,
+    }
+    row["unknown"] = {key: f"{tool} does not tell" for key in ("hops", "count", "state") if row[key] is None}
+    return row
+
+
+Ask = Callable[[Tools, Mapping[str, Row]], Heard]
+
+
+def _nvidia() -> Ask:
+    from .nvidia.tool import ask
+
+    return ask
+
+
+LOADERS: dict[str, Callable[[], Ask]] = {"nvidia": _nvidia}
+
+
+def tool_of(maker: str) -> Optional[Ask]:
+    """How the maker's tools are asked, loaded now; None for a maker whose tools are not known."""
+    loader = LOADERS.get(maker)
+    return None if loader is None else loader()
