@@ -59,7 +59,10 @@ def _report(wish: dict[str, Any]) -> dict[str, Any]:
     is_changed = not _is_same(folder, seen, wish["language"])
     data = folder.write(DATA, render_json(seen, {"id": run, "time": time}))
     page = folder.write(PAGE, render_page(seen, time, wish["language"]))
-    return {"changed": is_changed, "page": page, "data": data, "summary": summary(seen.document)}
+    totals = summary(seen.document)
+    # made here and not in the role: before ansible-core 2.19 a template turns a number into text
+    stats = {f"survey_{name}": value for name, value in {"page": page, "data": data, **totals}.items()}
+    return {"changed": is_changed, "page": page, "data": data, "summary": totals, "stats": stats}
 
 
 def _node(folder: ReportDir, host: str, run: str) -> NodeReport:

@@ -81,7 +81,7 @@ data:
   type: str
   sample: /home/ops/accelerator-report/survey.json
 summary:
-  description: Scalars for C(set_stats).
+  description: The totals of the run.
   returned: success
   type: dict
   contains:
@@ -119,6 +119,10 @@ summary:
     unknown_values:
       description: Values that were not found.
       type: int
+stats:
+  description: The summary and the two paths in one mapping of scalars, each name with C(survey_) before it, for C(set_stats).
+  returned: success
+  type: dict
 error:
   description: What went wrong, as data.
   returned: failure
