@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs on the node: one at a time, with a deadline, and only where the root is the live one."""
+"""Programs on the node: one at a time, with a deadline, and only where the root is the live one or its recording."""
 
 from __future__ import annotations
 
@@ -41,10 +41,23 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float) -> Ran:
 
     At the deadline, and also when the program ends, its whole process group is killed, so that no
     child stays behind (a child that opened a session of its own escapes that, but is not waited for).
+    On a recording nothing runs: what the program said then is said again.
     """
+    known = tuple(argv)
+    if host.is_live:
+        ran = _run(argv, deadline_seconds)
+    elif known in host.answers:
+        ran = Ran(*host.answers[known])
+    elif host.is_node:
+        return Ran(None, "", f"{argv[0]} was not run when this node was recorded")
+    else:
+        return Ran(None, "", f"{argv[0]} is not run: the root is not the running system")
+    host.ran[known] = ran
+    return ran
+
+
+def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
     name = argv[0]
-    if not host.is_live:
-        return Ran(None, "", f"{name} is not run: the root is not the running system")
     environment = {"PATH": _SEARCH, "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
     try:
         process = subprocess.Popen(

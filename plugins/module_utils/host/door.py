@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only door to a node. It opens on ``/`` or on any tree that stands for a node, and never leaves it.
+"""The only door to a node. It opens on ``/``, on a tree that stands for a node, or on a recording, and never leaves it.
 
-Inside a tree, absolute links and ``..`` are resolved as the node itself would resolve them (as after
-a chroot), so that a link to ``/etc`` in a tree can never read the machine that the tree lies on.
+A recording is one archive, and is read in memory. Inside a tree, absolute links and ``..`` are resolved as the node
+itself would resolve them (as after a chroot), so that a link to ``/etc`` in a tree can never read the machine that the
+tree lies on.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ import errno
 import json
 import os
 import stat
-from typing import Optional
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Optional, Union
 
 from ..model.answer import MISSING, Answer, Names, Status
 from ..model.errors import InputError, ProbeError
 
+if TYPE_CHECKING:
+    from .recording import Archive, Stat
+
+    Looked = Union[os.stat_result, Stat]
+
 MANIFEST = "/.accelerator-manifest.json"
 """Owners, modes and special files of a tree that was laid out without root: ``{path: {kind, mode, ...}}``."""
 
+NOT_RECORDED = "not recorded"
+"""The text of an OSError, and the reason, for a name that a recording lists without what is behind it."""
+
 _MAX_LINKS = 40  # as Linux: more links in one path is ELOOP
 _MAX_BYTES = 4 * 1024 * 1024  # no sysfs or configuration file that facts are read from comes near
-_KINDS = {
+KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "dir",
     stat.S_IFLNK: "link",
@@ -39,6 +49,8 @@ def _why(error: OSError) -> str:
         return MISSING
     if error.errno in (errno.EACCES, errno.EPERM):
         return "permission denied"
+    if error.strerror == NOT_RECORDED:
+        return NOT_RECORDED
     return f"cannot be read ({os.strerror(error.errno or 0)})"
 
 
@@ -46,7 +58,8 @@ class Host:
     """A node seen through its root folder.
 
     ``is_live`` is true only for ``/``: there the running kernel answers and commands may run.
-    ``read_paths`` holds every path that was asked for, so that a node can be recorded.
+    ``read_paths`` holds every path that was asked for. ``ran`` holds what programs said in this run (``command.run``),
+    ``answers`` what they said when a node was recorded: in both ``{argv: (status, stdout, reason)}``.
     """
 
     def __init__(self, root: str = "/") -> None:
@@ -55,12 +68,23 @@ class Host:
         self.root = os.path.realpath(root)
         self.is_live = self.root == "/"
         self.read_paths: set[str] = set()
+        self.ran: dict[tuple[str, ...], tuple[Optional[int], str, Optional[str]]] = {}
+        self.answers: dict[tuple[str, ...], tuple[Optional[int], str, Optional[str]]] = {}
+        self._archive: Optional[Archive] = None
         self._real: dict[str, str] = {"/": "/"}
         self._manifest: Optional[dict[str, Status]] = None
         if not os.path.exists(self.root):
             raise InputError("open", f"root {root}", "no such folder", "a folder", "name the root of a node's tree")
         if not os.path.isdir(self.root):
-            raise InputError("open", f"root {root}", "a file", "a folder", "unpack it, and name the folder")
+            from .recording import Archive  # compiled only where a root is a file
+
+            self._archive = Archive(self.root)
+            self.answers = self._archive.answers
+
+    @property
+    def is_node(self) -> bool:
+        """Whether this is the running system or the recording of one: folders are whole, and programs answer."""
+        return self.is_live or (self._archive is not None and self._archive.is_node)
 
     def read(self, path: str) -> Answer:
         """The text of a file, without white space around it. Undecodable bytes are a reason, not a value."""
@@ -95,7 +119,7 @@ class Host:
         """The size of a file in bytes, links followed, or None and the reason."""
         self.read_paths.add(path)
         try:
-            return os.lstat(self._inside(self.real_path(path))).st_size, None
+            return self._look_at(self._inside(self.real_path(path))).st_size, None
         except OSError as error:
             return None, _why(error)
 
@@ -103,7 +127,7 @@ class Host:
         """The sorted names in a folder."""
         self.read_paths.add(path)
         try:
-            return Names(tuple(sorted(os.listdir(self._inside(self.real_path(path))))), None)
+            return Names(tuple(sorted(self._names_in(self._inside(self.real_path(path))))), None)
         except OSError as error:
             return Names(None, _why(error))
 
@@ -112,7 +136,7 @@ class Host:
         self.read_paths.add(path)
         try:
             real = self.real_path(path)
-            os.lstat(self._inside(real))
+            self._look_at(self._inside(real))
         except OSError as error:
             return Answer(None, _why(error))
         return Answer(real, None)
@@ -122,7 +146,7 @@ class Host:
         self.read_paths.add(path)
         folder, _slash, leaf = path.rpartition("/")
         try:
-            return Answer(os.readlink(self._inside(f"{self.real_path(folder or '/')}/{leaf}")), None)
+            return Answer(self._target_of(self._inside(f"{self.real_path(folder or '/')}/{leaf}")), None)
         except OSError as error:
             return Answer(None, "not a link" if error.errno == errno.EINVAL else _why(error))
 
@@ -138,11 +162,11 @@ class Host:
             noted = self._noted(real)
             if noted is not None:
                 return noted, None
-            seen = os.lstat(self._inside(real))
+            seen = self._look_at(self._inside(real))
         except OSError as error:
             return None, _why(error)
         return Status(
-            _KINDS.get(stat.S_IFMT(seen.st_mode), "file"),
+            KINDS.get(stat.S_IFMT(seen.st_mode), "file"),
             stat.S_IMODE(seen.st_mode),
             seen.st_uid,
             seen.st_gid,
@@ -168,7 +192,7 @@ class Host:
             known = self._real.get(here)
             if known is None:
                 try:
-                    target = os.readlink(self._inside(here))
+                    target = self._target_of(self._inside(here))
                 except OSError as error:
                     if error.errno not in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
                         raise
@@ -188,10 +212,23 @@ class Host:
         return done or "/"
 
     def _inside(self, real: str) -> str:
-        return real if self.is_live else self.root + real
+        return real if self.is_live or self._archive is not None else self.root + real
+
+    # The four methods below are all that touches the node. Each raises OSError.
+
+    def _look_at(self, place: str) -> Looked:
+        return os.lstat(place) if self._archive is None else self._archive.look_at(place)
+
+    def _names_in(self, place: str) -> Sequence[str]:
+        return os.listdir(place) if self._archive is None else self._archive.names_in(place)
+
+    def _target_of(self, place: str) -> str:
+        return os.readlink(place) if self._archive is None else self._archive.target_of(place)
 
     def _read_raw(self, place: str, limit: int, offset: int = 0) -> bytes:
         """The one place that reads bytes. Never blocks on a FIFO and never opens a device."""
+        if self._archive is not None:
+            return self._archive.read(place, limit, offset)
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             if offset:
@@ -209,7 +246,7 @@ class Host:
             os.close(handle)
 
     def _noted(self, real: str) -> Status | None:
-        if self.is_live:
+        if self.is_live or self._archive is not None:
             return None
         if self._manifest is None:
             self._manifest = self._read_manifest()
