@@ -106,7 +106,7 @@ summary:
     makers:
       description: How many of which maker and model.
       type: str
-      sample: 16 nvidia H100 SXM5 80GB
+      sample: 16 × NVIDIA H100 80GB HBM3
     topologies_total:
       description: Ways in which nodes are wired.
       type: int

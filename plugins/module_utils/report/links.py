@@ -63,8 +63,10 @@ def _judge_card(record: Record, bridges: Mapping[str, Record]) -> list[LinkFindi
     link = part(record, "link")
     name = link.get("limited_by")
     bridge = bridges.get(name or "")
-    is_other_end_known = (name is None and "link.limited_by" not in part(record, "unknown")) or bridge is not None
     path = list(record.get("path") or ())
+    # in a virtual machine a card may stand on the root bus: there is no port to be seen, and what it can do is unknown
+    is_known_free = name is None and bool(path) and "link.limited_by" not in part(record, "unknown")
+    is_other_end_known = bridge is not None or is_known_free
     return _judge_link(
         str(record["id"]),
         link,

@@ -18,7 +18,7 @@ from .picture import Flaw, draw
 from .spread import size_text
 from .style import STYLE
 from .survey import SEEN, Survey
-from .texts import LANGUAGES, maker_name
+from .texts import LANGUAGES, full_model, maker_name, short_model
 from .wiring import cards_of, switches_of
 
 _FEW = 8  # names that are listed; more are counted, and listed on a click
@@ -117,7 +117,7 @@ class _Page:
         rows = [
             [
                 tag("td", safe(maker_name(entry["maker"]))),
-                tag("td", tag("b", safe(entry["model"]))),
+                tag("td", tag("b", safe(short_model(entry["maker"], entry["model"])))),
                 tag("td", self._key(entry["kind"], "kind_" + entry["kind"])),
                 tag("td", str(entry["count"]), "n"),
                 tag("td", tag("i", "", entry["kind"], style=f"width:{100 * entry['count'] / most:.1f}%"), "bar"),
@@ -162,7 +162,7 @@ class _Page:
         flaws = self.flaws.get(entry["name"], {})
         row = next(node for node in self.document["nodes"] if node["name"] == first)
         what = ", ".join(
-            f"{model['count']} × {maker_name(model['maker'])} {model['model']}" for model in row["devices"] or ()
+            f"{model['count']} × {full_model(model['maker'], model['model'])}" for model in row["devices"] or ()
         )
         what = what or self.texts["unknown_short" if row["devices"] is None else "no_accelerators"]
         how_many = self.texts["on_one_node"] if len(names) == 1 else self.texts["on_nodes"].format(count=len(names))
@@ -344,7 +344,7 @@ class _Page:
         cells = []
         for model in models:
             virtual = " " + self.texts["virtual"].format(count=model["virtual"]) if model["virtual"] else ""
-            text = safe(f"{model['count']} × {model['model']}{virtual}")
+            text = safe(f"{model['count']} × {short_model(model['maker'], model['model'])}{virtual}")
             ids = "<br>".join(safe(one) for one in model["ids"])
             cells.append(tag("details", tag("summary", text) + tag("code", ids)))
         return "".join(cells)

@@ -15,6 +15,7 @@ from typing import NamedTuple, Union
 
 from .markup import safe, tag
 from .spread import model_of, size_text
+from .texts import short_model
 from .wiring import (
     ACCELERATORS,
     Capability,
@@ -279,8 +280,8 @@ class _Canvas:
             self.ports[device] = (x, frame.y + frame.height * (index + 1) / (len(card.ids) + 1), side)
 
     def _channel_width(self, has_right: bool) -> float:
-        bands = [fabric for fabric in self.wiring.fabrics if fabric.is_complete]
-        arcs = [fabric for fabric in self.wiring.fabrics if not fabric.is_complete]
+        bands = [fabric for fabric in self.wiring.fabrics if _is_band(fabric)]
+        arcs = [fabric for fabric in self.wiring.fabrics if not _is_band(fabric)]
         if not self.wiring.fabrics:
             return 24 if has_right else 0
         return (
@@ -293,11 +294,11 @@ class _Canvas:
     def _fabrics(self, left: float, channel: float) -> None:
         x = left + _CHANNEL_PAD
         for fabric in self.wiring.fabrics:
-            if fabric.is_complete:
+            if _is_band(fabric):
                 self._band(fabric, x)
                 x += _BAND_WIDTH + _BAND_GAP
         for fabric in self.wiring.fabrics:
-            if not fabric.is_complete:
+            if not _is_band(fabric):
                 self._arcs(fabric, left, channel)
 
     def _band(self, fabric: Fabric, x: float) -> None:
@@ -305,7 +306,9 @@ class _Canvas:
         top, bottom = min(port[1] for port in ports) - 14, max(port[1] for port in ports) + 14
         counts = sorted({link["count"] for link in fabric.links if link.get("count") is not None})
         span = "" if not counts else f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-        how = "band_switched" if fabric.links[0].get("hops") == 2 else "band_all"
+        how = "band_unknown"
+        if fabric.links:
+            how = "band_switched" if fabric.links[0].get("hops") == 2 else "band_all"
         lines = [
             self.texts["band"].format(
                 kind=fabric_name(fabric.kind), links=self.texts["band_links"].format(count=span) if span else ""
@@ -313,11 +316,12 @@ class _Canvas:
             self.texts[how].format(devices=len(fabric.members)),
         ]
         title = f"{', '.join(lines)}: {', '.join(fabric.members)}"
+        loose = "" if fabric.links else " loose"
         for port_x, y, side in ports:
             end = x if side > 0 else x + _BAND_WIDTH
-            self.lines.append(_line("scaleup", port_x, y, end, y, 4))
+            self.lines.append(_line(f"scaleup{loose}", port_x, y, end, y, 4))
         self.lines.append('<g class="box-group">' + tag("title", safe(title)))
-        self.lines.append(_rect("box band", Frame(x, top, _BAND_WIDTH, bottom - top), 6))
+        self.lines.append(_rect(f"box band{loose}", Frame(x, top, _BAND_WIDTH, bottom - top), 6))
         middle_x, middle_y = x + _BAND_WIDTH / 2, (top + bottom) / 2
         for offset, line in zip((-4, 12), lines):
             place = f"translate({middle_x + offset:g} {middle_y:g}) rotate(-90)"
@@ -389,6 +393,10 @@ def fabric_name(kind: str) -> str:
     return {"nvlink": "NVLink", "xgmi": "xGMI", "scaleup": "scale-up"}.get(kind, kind)
 
 
+def _is_band(fabric: Fabric) -> bool:
+    return fabric.is_complete or not fabric.links
+
+
 def _broken(text: str, width: float) -> list[str]:
     """A text in two lines, where it is too wide for one."""
     if text_width(text, 12) <= width:
@@ -448,7 +456,7 @@ def _address_text(card: Card) -> str:
 def _card_texts(card: Card) -> tuple[str, str]:
     """What a card is, and what is worth saying beside its address."""
     record = card.records[0]
-    model = model_of(record)
+    model = short_model(record.get("maker"), model_of(record))
     if card.kind == "nic":
         nets = [net for one in card.records for net in one.get("netdevs") or ()]
         ports = [port for one in card.records for port in one.get("rdma") or ()]

@@ -76,7 +76,7 @@ details.inline summary { display: inline; color: var(--muted); list-style: none;
 .verdict { font-weight: 600; white-space: nowrap; }
 .verdict.degraded { color: var(--bad); }
 .tiles { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill,
-  minmax(148px, 1fr)); gap: 8px; }
+  minmax(184px, 1fr)); gap: 8px; }
 .tiles li { display: flex; align-items: center; gap: 8px; padding: 7px 10px; border: 1px solid var(--line);
   border-left: 4px solid var(--good); border-radius: 6px; background: var(--inset); min-width: 0; }
 .tiles b { flex: 1; font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space:
@@ -131,6 +131,7 @@ svg .edge { stroke: var(--switch); }
 svg .edge.loose { stroke-dasharray: 3 4; }
 svg .edge.flaw { stroke: var(--bad); }
 svg .flawed { fill: var(--bad); font-weight: 700; }
+svg .band.loose, svg .scaleup.loose { stroke-dasharray: 5 4; }
 svg .scaleup { stroke: var(--fabric); fill: none; } svg .arc { opacity: 0.75; }
 svg .band { fill: var(--fabric-soft); stroke: var(--fabric); }
 svg .onband { fill: var(--fabric); font-weight: 600; }

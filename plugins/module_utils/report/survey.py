@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Optional
 
 from .links import DEGRADED, VERDICTS, LinkFinding, judge_links
 from .markup import natural
-from .spread import Spread, compare, model_of, show
+from .spread import Spread, compare, model_of
+from .texts import full_model
 from .wiring import ACCELERATORS, Record, Wiring, count_cpus, is_virtual, part, rows, wire
 
 SEEN, FAILED, UNREACHABLE, MISSING = "seen", "failed", "unreachable", "missing"
@@ -135,7 +136,9 @@ def summary(document: Mapping[str, Any]) -> dict[str, Any]:
         "nodes_unreachable": totals["unreachable"],
         "nodes_missing": totals["missing"],
         "devices_total": totals["devices"],
-        "makers": ", ".join(f"{entry['count']} {entry['maker']} {entry['model']}" for entry in document["makers"]),
+        "makers": ", ".join(
+            f"{entry['count']} × {full_model(entry['maker'], entry['model'])}" for entry in document["makers"]
+        ),
         "topologies_total": totals["topologies"],
         "differing_nodes": totals["differing_nodes"],
         "degraded_links": totals["degraded_links"],
@@ -280,12 +283,6 @@ def _drivers(facts: Record) -> list[str]:
         driver = part(device, "driver")
         if driver.get("name"):
             found[" ".join(str(word) for word in (driver["name"], driver.get("version")) if word)] += 1
-    for driver in rows(facts, "drivers"):
-        text = " ".join(
-            [str(driver.get("name")), *([show(driver["loaded"])] if isinstance(driver.get("loaded"), str) else [])]
-        )
-        if isinstance(driver.get("loaded"), str) and text not in found:
-            found[text] += 1
     return sorted(found)
 
 

@@ -107,6 +107,7 @@ _EN = {
     "band_links": " · {count} per pair",
     "band_all": "all {devices} joined",
     "band_switched": "all {devices} joined by switches",
+    "band_unknown": "{devices} devices, pairs unknown",
     "arc": "{a} – {b}: {kind}, {count} links",
     "edge_degraded": "on {nodes}: found {found}, expected {expected}",
     "legend_line": (
@@ -260,6 +261,7 @@ _DE = {
     "band_links": " · {count} je Paar",
     "band_all": "alle {devices} verbunden",
     "band_switched": "alle {devices} über Switches verbunden",
+    "band_unknown": "{devices} Geräte, Paare unbekannt",
     "arc": "{a} – {b}: {kind}, {count} Verbindungen",
     "edge_degraded": "auf {nodes}: gefunden {found}, erwartet {expected}",
     "legend_line": (
@@ -318,6 +320,19 @@ LANGUAGES: Mapping[str, Mapping[str, str]] = {"en": _EN, "de": _DE}
 
 MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "habana": "Habana"}
 """Spellings that capitalising does not give."""
+
+
+def full_model(maker: str | None, model: str) -> str:
+    """Maker and model, the maker once."""
+    name = maker_name(maker)
+    return model if model.lower().startswith(name.lower()) else f"{name} {model}"
+
+
+def short_model(maker: str | None, model: str) -> str:
+    """The model without the maker, for where there is little room."""
+    name = maker_name(maker)
+    rest = model[len(name) :].strip() if model.lower().startswith(name.lower() + " ") else ""
+    return rest or model
 
 
 def maker_name(maker: str | None) -> str:

@@ -72,7 +72,8 @@ class Domain(NamedTuple):
 class Fabric(NamedTuple):
     """Devices that are joined by scale-up links of one kind; ``links`` as in the facts.
 
-    ``is_complete``: every pair is there, with equal hops.
+    ``is_complete``: every pair is there, with equal hops. Without ``links`` the devices say that they belong to such a
+    fabric, and who is joined to whom is unknown.
     """
 
     kind: str
@@ -162,6 +163,7 @@ def wire(facts: Record) -> Wiring:
         device for domain in domains for card in cards_of(domain) if card.kind in ACCELERATORS for device in card.ids
     ]
     fabrics = _fabrics(rows(facts, "links"), order)
+    fabrics += _unseen_fabrics(rows(facts, "devices"), fabrics, order)
     return Wiring(domains, fabrics, _signature(domains, fabrics, order))
 
 
@@ -339,6 +341,21 @@ def _fabrics(links: Sequence[Record], order: Sequence[str]) -> tuple[Fabric, ...
     return tuple(fabrics)
 
 
+def _unseen_fabrics(devices: Sequence[Record], fabrics: Sequence[Fabric], order: Sequence[str]) -> tuple[Fabric, ...]:
+    """Fabrics that devices name while no link of that kind is known."""
+    known = {fabric.kind for fabric in fabrics}
+    members: dict[str, list[str]] = {}
+    for device in devices:
+        kind = part(device, "fabric").get("kind")
+        if kind is not None and kind not in known and device["id"] in order:
+            members.setdefault(str(kind), []).append(str(device["id"]))
+    return tuple(
+        Fabric(kind, tuple(sorted(ids, key=order.index)), (), False)
+        for kind, ids in sorted(members.items())
+        if len(ids) > 1
+    )
+
+
 def _signature(domains: Sequence[Domain], fabrics: Sequence[Fabric], order: Sequence[str]) -> str:
     place = {device: index for index, device in enumerate(order)}
     structure = [
@@ -355,6 +372,7 @@ def _signature(domains: Sequence[Domain], fabrics: Sequence[Fabric], order: Sequ
         [
             [
                 fabric.kind,
+                len(fabric.members),
                 sorted(
                     [*sorted((place[str(link["a"])], place[str(link["b"])])), link.get("hops") or 0]
                     for link in fabric.links

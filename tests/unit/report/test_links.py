@@ -54,6 +54,13 @@ def test_width_is_not_judged_when_the_other_end_is_unknown() -> None:
     assert [(one.verdict, one.reason) for one in judge_links(facts)] == [("not_judged", "reason_other_end")]
 
 
+@pytest.mark.parametrize("path", [[], None])
+def test_width_is_not_judged_without_a_port_above(path: list[str] | None) -> None:
+    facts = _facts(fleet.link(32.0, 8, 32.0, 16))
+    facts["devices"][0]["path"] = path
+    assert [(one.verdict, one.reason) for one in judge_links(facts)] == [("not_judged", "reason_other_end")]
+
+
 @pytest.mark.parametrize("missing", ["width", "max_width"])
 def test_unknown_width_is_no_finding(missing: str) -> None:
     link = fleet.link(32.0, 8, 32.0, 16)

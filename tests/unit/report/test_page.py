@@ -180,6 +180,7 @@ def test_no_text_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
         numa_nodes=[fleet.numa(0, "", 16, [10]), fleet.numa(1, "", 0, [10])],
         kernel={"unknown": {}},
     )
+    odd["devices"][0]["fabric"] = odd["devices"][1]["fabric"] = {"kind": "scaleup", "state": None, "clique": None}
     odd["devices"][1]["link"] = fleet.link(16.0, 8, 32.0, 16, "0000:00:01.0")
     odd["bridges"].append(fleet.bridge("0000:00:01.0", None, "pci0000:00", None, 16.0, 8))
     full = fleet.document(devices=None, numa_nodes=None, unknown={})
@@ -205,7 +206,7 @@ def test_totals_of_the_large_fleet() -> None:
         "nodes_unreachable": 1,
         "nodes_missing": 0,
         "devices_total": 224,
-        "makers": "160 nvidia H100 SXM5 80GB, 64 amd Instinct MI300X",
+        "makers": "160 × NVIDIA H100 SXM5 80GB, 64 × AMD Instinct MI300X",
         "topologies_total": 3,
         "differing_nodes": 3,
         "degraded_links": 2,

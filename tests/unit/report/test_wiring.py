@@ -138,6 +138,16 @@ def test_fabric_is_complete_only_when_every_pair_is_joined() -> None:
     assert [(fabric.kind, fabric.is_complete) for fabric in wire(fleet.cube_node()).fabrics] == [("nvlink", False)]
 
 
+def test_fabric_that_devices_name_without_links() -> None:
+    facts = fleet.nvswitch_node()
+    facts["links"] = []
+    assert wire(facts).fabrics == ()
+    for device in facts["devices"][:4]:
+        device["fabric"] = {"kind": "nvlink", "state": None, "clique": None}
+    (fabric,) = wire(facts).fabrics
+    assert (fabric.kind, len(fabric.members), fabric.links, fabric.is_complete) == ("nvlink", 4, (), False)
+
+
 def test_switches_of_a_node() -> None:
     assert sum(len(switches_of(domain)) for domain in wire(fleet.nvswitch_node()).domains) == 4
 
