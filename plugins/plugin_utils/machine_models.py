@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from typing import Any
 
@@ -117,7 +116,6 @@ def _move(made: str, root: str) -> None:
     except OSError:
         if not os.path.isdir(root):
             raise
-        shutil.rmtree(made)
 
 
 def _code() -> bytes:

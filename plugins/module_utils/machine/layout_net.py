@@ -54,9 +54,9 @@ def virtual(sheet: Sheet, machine: Machine) -> None:
         folder = f"/sys/devices/virtual/net/{vlan.name}"
         _interface(sheet, folder, vlan.mtu, None, "up", vlan.ifindex)
         _common(sheet, folder, vlan.name, "vlan", vlan.ifindex)
-        sheet.link(f"{folder}/lower_{vlan.on}", folders[vlan.on])
-        sheet.link(f"{folders[vlan.on]}/upper_{vlan.name}", folder)
-        rows.append(f"{vlan.name:<15}| {vlan.id}  | {vlan.on}")
+        sheet.link(f"{folder}/lower_{vlan.parent}", folders[vlan.parent])
+        sheet.link(f"{folders[vlan.parent]}/upper_{vlan.name}", folder)
+        rows.append(f"{vlan.name:<15}| {vlan.id}  | {vlan.parent}")
     if machine.vlans:
         sheet.file("/proc/net/vlan/config", "\n".join(rows))
 

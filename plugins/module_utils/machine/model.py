@@ -340,19 +340,14 @@ def _function(
     functions: dict[str, Function],
 ) -> None:
     first, chain, rest = key.partition(" > ")
-    match = _ADDRESS.fullmatch(first)
-    if match is None:
-        above.fail(
-            key,
-            "is neither a known key nor a PCI address",
-            'an address with its type, as in "16:01.0 port"',
-            "correct it",
-        )
+    match = _address(above, key)
     address = f"{match.group(1) or domain}:{match.group(2)}:{match.group(3)}.{match.group(4)}"
     given = _Map(above.model, above.at(first), {rest: above.values[key]} if chain else above.values[key] or {})
     if address in functions:
         given.fail("", "is there twice", "each PCI address once", f"remove one of the two entries of {address}")
     children = [name for name in given.values if name not in _FUNCTION_KEYS]
+    for name in children:
+        _address(given, name)
     own = {name: value for name, value in given.values.items() if name in _FUNCTION_KEYS}
     if match.group(5) is not None:
         if match.group(5) not in types:
@@ -381,6 +376,14 @@ def _function(
         given.fail(
             "", f"leads to the buses {', '.join(sorted(buses))}", "one bus behind a bridge", "correct the addresses"
         )
+
+
+def _address(above: _Map, key: str) -> re.Match[str]:
+    match = _ADDRESS.fullmatch(key.partition(" > ")[0])
+    if match is None:
+        form = 'an address with its type, as in "16:01.0 port"'
+        return above.fail(key, "is neither a known key nor a PCI address", form, "correct it")
+    return match
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -604,14 +607,14 @@ def _virtual_net(top: _Map, functions: tuple[Function, ...]) -> tuple[tuple[Bond
     known |= {bond.name for bond in bonds}
     vlans = []
     for item in top.maps("vlans", named=True):
-        item.only("name on id mtu ifindex")
-        on = item.need("on")
-        if on not in known:
-            item.fail("on", f"is {on}", "a network interface of this machine", "correct it")
+        item.only("name parent id mtu ifindex")
+        parent = item.need("parent")
+        if parent not in known:
+            item.fail("parent", f"is {parent}", "a network interface of this machine", "correct it")
         number = item.number("id", 1, 4094)
         if number is None:
             item.fail("id", "is missing", "the VLAN's number", "add id")
-        vlans.append(Vlan(_checked_name(item), on, int(number), item.number("mtu"), item.number("ifindex")))
+        vlans.append(Vlan(_checked_name(item), parent, int(number), item.number("mtu"), item.number("ifindex")))
     return tuple(sorted(bonds)), tuple(sorted(vlans))
 
 

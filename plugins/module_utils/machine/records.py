@@ -186,7 +186,7 @@ class Vlan(NamedTuple):
     """A VLAN on a network interface."""
 
     name: str
-    on: str
+    parent: str
     id: int
     mtu: Optional[int]
     ifindex: Optional[int]

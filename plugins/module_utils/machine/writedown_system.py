@@ -19,6 +19,9 @@ from .reading import kept, names, natural, number, plain_number, target, text
 from .records import GROUPS, USERS, Function
 from .writedown_pci import accel, drm
 
+_GRAPHICS = ("kernel/drivers/gpu/drm/", "kernel/drivers/accel/")
+"""Folders of a kernel's modules that are looked up whether or not something is bound to them."""
+
 _COMPUTED = ("mem_banks_count", "io_links_count", "p2p_links_count")
 _ZERO = ("cpu_cores_count", "simd_count", "caches_count", "cpu_core_id_base")
 
@@ -110,7 +113,7 @@ def virtual_net(host: Host, known: set[str]) -> dict[str, Any]:
         if target(host, folder) == f"/sys/devices/virtual/net/{row.name}" and row.parent in known | set(bonds):
             values = _interface(host, folder)
             found[row.name] = {
-                "on": row.parent,
+                "parent": row.parent,
                 "id": row.id,
                 **{key: values[key] for key in values if key in ("mtu", "ifindex")},
             }
@@ -236,7 +239,7 @@ def _groups(pairs: set[tuple[int, int]]) -> list[set[int]]:
 
 
 def kernel(host: Host, drivers: set[str]) -> dict[str, Any]:
-    """The key ``kernel``; on disk are looked up modules of ``drivers`` and all that do not come with the kernel."""
+    """The key ``kernel``; on disk it looks up graphics drivers, ``drivers``, and what does not come with the kernel."""
     modules: Optional[dict[str, Any]] = None
     rows = host.read("/proc/modules").value
     if rows is not None:
@@ -278,7 +281,7 @@ def _disk(host: Host, release: str, drivers: set[str]) -> dict[str, Any]:
     for line in (text(host, f"/lib/modules/{release}/modules.dep") or "").splitlines():
         path = line.partition(":")[0]
         name = path.rpartition("/")[2].partition(".ko")[0].replace("-", "_")
-        if path.startswith("kernel/") and name not in drivers:
+        if path.startswith("kernel/") and not path.startswith(_GRAPHICS) and name not in drivers:
             continue
         if re.search(r"\.ko(\.gz|\.xz)?$", path) and not path.startswith("/") and ".." not in path:
             found[path] = _module_file(host, f"/lib/modules/{release}/{path}")

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Captured machines, this machine and the shipped models, written down as models: what comes back is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import yaml
+
+from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
+from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, writedown
+from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import document
+from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
+from ansible_collections.accelerator.ops.tests.machines.unpack import sources
+
+HEADING = Heading("written-down", "", (), "")
+
+
+def again(root: str, folder: Path) -> Path:
+    """The tree of what was written down of a tree; the model goes through its YAML text."""
+    text = yaml.safe_dump(writedown.model(Host(root), HEADING), sort_keys=False)
+    tree.write(str(folder), layout.entries(machine_models.parse(text, "written-down")))
+    return folder
+
+
+def leaves(value: Any, where: str = "") -> dict[str, Any]:
+    """The values of a document by their dotted path."""
+    if isinstance(value, dict) and value:
+        return {path: leaf for key, inner in value.items() for path, leaf in leaves(inner, f"{where}.{key}").items()}
+    if isinstance(value, list) and value:
+        return {path: leaf for at, inner in enumerate(value) for path, leaf in leaves(inner, f"{where}[{at}]").items()}
+    return {where: value}
+
+
+def test_captured_machines_give_the_same_facts(
+    data: Path, trees: Callable[[str], Path], tmp_path: Path, comparison: Any
+) -> None:
+    with comparison("facts of trees written down and laid out again", 17000) as values:
+        for name in sources(data):
+            root = trees(name)
+            facts = leaves(document.observe(Host(str(root))))
+            second = leaves(document.observe(Host(str(again(str(root), tmp_path / name)))))
+            for path in sorted(facts.keys() | second.keys()):
+                values.same(f"{name}{path}", second.get(path, "nothing"), facts.get(path, "nothing"))
+
+
+def test_this_machine_gives_the_same_facts(tmp_path: Path) -> None:
+    facts = document.observe(Host("/"))
+    second = document.observe(Host(str(again("/", tmp_path / "here"))))
+    assert leaves(second) == leaves(facts)
+
+
+@pytest.mark.parametrize("name", machine_models.shipped())
+def test_model_written_down_is_the_same_model(name: str, models: dict[str, Path]) -> None:
+    machine = machine_models.load(machine_models.find(name))
+    mapping = writedown.model(Host(str(models[name])), machine.heading)
+    assert machine_models.parse(yaml.safe_dump(mapping, sort_keys=False), name) == machine
+
+
+def test_a_lost_file_is_no_longer_in_the_model(models: dict[str, Path], tmp_path: Path) -> None:
+    machine = machine_models.load(machine_models.find("nvidia-t4-vm"))
+    entries = layout.entries(machine)
+    del entries["/sys/devices/pci0000:00/0000:00:1e.0/revision"]
+    tree.write(str(tmp_path / "root"), entries)
+    mapping = writedown.model(Host(str(tmp_path / "root")), machine.heading)
+    again = machine_models.parse(yaml.safe_dump(mapping), "again")
+    assert {one.address: one.revision for one in again.functions}["0000:00:1e.0"] is None
+    assert again != machine
