@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,12 @@ def test_bad_configuration_is_one_clear_line(options: str, complaint: str, tmp_p
     assert status != 0
     assert complaint in " ".join(problems.split())
     assert "Traceback" not in problems
+
+
+def test_the_example_of_the_documentation_is_a_model() -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "machine-models.md"
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    example = next(block for block in blocks if "name: our-node" in block)
+    assert len(machine_models.parse(example, "docs").functions) == 10
+    table = page.read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in table for name in machine_models.shipped())
