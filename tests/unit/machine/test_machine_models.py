@@ -131,6 +131,6 @@ def test_the_example_of_the_documentation_is_a_model() -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "machine-models.md"
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     example = next(block for block in blocks if "name: our-node" in block)
-    assert len(machine_models.parse(example, "docs").functions) == 10
+    assert len(machine_models.parse(example, "docs").functions) == 9
     table = page.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in table for name in machine_models.shipped())
