@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What differs between nodes: one field at a time, against what most nodes say.
 
-A field is compared over the nodes that know it. What a model of device has is compared over the nodes
-that have such devices, and what a machine has over the nodes with the same models of devices, so that a
-login node does not differ from GPU nodes by having fewer CPUs.
+A field is compared over the nodes that know it, like with like. What a model of device has is compared over
+the nodes that have such devices; what a machine or its system has over the nodes with the same models of
+devices, so that a login node does not differ from GPU nodes by having fewer CPUs. Systems of which there are
+fewer than three of a kind are compared with each other.
 """
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ class Spread(NamedTuple):
 def compare(nodes: Sequence[tuple[str, Record]]) -> list[Spread]:
     """Every field in which ``(name, facts)`` nodes differ."""
     table: dict[Field, dict[str, str]] = {}
+    sizes = Counter(machine_class(facts) for _name, facts in nodes)
     for name, facts in nodes:
-        for field, value in _fields(facts).items():
+        alike = machine_class(facts)
+        for field, value in _fields(facts, alike if sizes[alike] >= _ENOUGH else "").items():
             table.setdefault(field, {})[name] = value
     _add_command_lines(nodes, table)
     _add_memory(nodes, table)
@@ -85,7 +88,8 @@ def machine_class(facts: Record) -> str:
     return ", ".join(sorted({model_of(device) for device in rows(facts, "devices") if not is_virtual(device)}))
 
 
-def _fields(facts: Record) -> dict[Field, str]:
+def _fields(facts: Record, peers: str) -> dict[Field, str]:
+    """The fields of a node; ``peers`` is the subject of what its system is compared under."""
     fields: dict[Field, str] = {}
     alike = machine_class(facts)
     kernel, security = part(facts, "kernel"), part(facts, "security")
@@ -100,7 +104,7 @@ def _fields(facts: Record) -> dict[Field, str]:
     }
     for name, value in single.items():
         if value is not None:
-            fields[Field(name, "")] = show(value)
+            fields[Field(name, peers)] = show(value)
     _device_fields(facts, fields)
     _part_fields(facts, fields)
     for driver in rows(facts, "drivers"):
@@ -165,8 +169,10 @@ def _part_fields(facts: Record, fields: dict[Field, str]) -> None:
     for nic in rows(facts, "nics"):
         if not is_virtual(nic):
             nics.setdefault(model_of(nic), []).append(nic)
+    alike = machine_class(facts)
     for model, group in nics.items():
-        fields[Field("nic_count", model)] = str(len(group))
+        subject = " · ".join(word for word in (model, alike) if word)
+        fields[Field("nic_count", subject)] = str(len(group))
         text = _together(
             [
                 " ".join(
@@ -177,9 +183,9 @@ def _part_fields(facts: Record, fields: dict[Field, str]) -> None:
             ]
         )
         if text is not None:
-            fields[Field("nic_driver", model)] = text
+            fields[Field("nic_driver", subject)] = text
     if facts.get("storage") is not None:
-        fields[Field("storage_count", machine_class(facts))] = str(len(rows(facts, "storage")))
+        fields[Field("storage_count", alike)] = str(len(rows(facts, "storage")))
 
 
 def _together(values: Sequence[Any]) -> Optional[str]:

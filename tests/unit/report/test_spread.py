@@ -59,6 +59,26 @@ def test_machines_of_another_kind_do_not_differ() -> None:
     assert compare(nodes) == []
 
 
+def test_systems_are_compared_with_their_like() -> None:
+    others = [(name, fleet.xgmi_node()) for name in ("x", "y", "z")]
+    for _name, facts in others:
+        facts["kernel"]["release"] = "6.12"
+        facts["nics"][0]["model"] = "ConnectX-7"
+    assert compare([*_three(), *others]) == []
+    others[0][1]["kernel"]["release"] = "6.11"
+    (spread,) = compare([*_three(), *others])
+    assert spread.field == ("kernel", "Instinct MI300X")
+    assert spread.values == (("6.12", ("y", "z")), ("6.11", ("x",)))
+
+
+def test_systems_that_are_alone_are_compared_with_each_other() -> None:
+    alone = [("p", fleet.plain_node()), ("x", fleet.xgmi_node()), ("g", fleet.gaudi_node())]
+    alone[2][1]["kernel"]["cgroup_version"] = 1
+    (spread,) = compare(alone)
+    assert spread.field == ("cgroup", "")
+    assert spread.values == (("2", ("p", "x")), ("1", ("g",)))
+
+
 def test_unknown_is_not_a_value() -> None:
     nodes = _three()
     nodes[0][1]["kernel"]["release"] = None
