@@ -17,7 +17,7 @@ import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Optional, Union
 
-from ..model.answer import MISSING, Answer, Names, Status
+from ..model.answer import MISSING, NOT_RECORDED, Answer, Names, Status
 from ..model.errors import InputError, ProbeError
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 MANIFEST = "/.accelerator-manifest.json"
 """Owners, modes and special files of a tree that was laid out without root: ``{path: {kind, mode, ...}}``."""
-
-NOT_RECORDED = "not recorded"
-"""The text of an OSError, and the reason, for a name that a recording lists without what is behind it."""
 
 _MAX_LINKS = 40  # as Linux: more links in one path is ELOOP
 _MAX_BYTES = 4 * 1024 * 1024  # no sysfs or configuration file that facts are read from comes near

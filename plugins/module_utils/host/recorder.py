@@ -14,10 +14,10 @@ import tarfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
-from ..model.answer import Status
+from ..model.answer import NOT_RECORDED, Status
 from ..model.errors import InputError
 from ..model.recorded import Item, Recorded, Said
-from .door import KINDS, MANIFEST, NOT_RECORDED, Host
+from .door import KINDS, MANIFEST, Host
 from .recording import MAX_BYTES, MAX_MEMBERS, SCHEMA
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class Recorder(Host):
         if kind is None:
             return Item("hidden", error=_name(failed[0])) if failed else None
         error = _name(failed[0]) if failed and (kind == "dir" or _all_failed(reads)) else None
+        if kind == "file" and not reads:
+            error = NOT_RECORDED
         content = _joined(reads) if kind != "dir" else b""
         numbers = dict(seen.numbers)
         if numbers.get("size") == len(content):
@@ -232,12 +234,12 @@ def pack(recorded: Recorded) -> bytes:
 
 def _entry(item: Item) -> dict[str, Any] | None:
     """What the manifest says of an item; None where the archive's member says it all."""
-    if item.kind in ("file", "dir", "link") and not item.numbers and item.error is None and not item.unread:
+    if item.kind in ("file", "dir", "link") and not item.numbers and (item.error, item.unread) == (None, None):
         return None
     entry: dict[str, Any] = {"kind": item.kind, **item.numbers}
     if item.error is not None:
         entry["error"] = item.error
-    if item.unread:
+    if item.unread is not None:
         entry["unread"] = list(item.unread)
     return entry
 

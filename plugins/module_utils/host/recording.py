@@ -17,8 +17,9 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn, Optional
 
+from ..model.answer import NOT_RECORDED
 from ..model.errors import InputError
-from .door import MANIFEST, NOT_RECORDED
+from .door import MANIFEST
 
 SCHEMA = 1
 MAX_BYTES = 64 * 1024 * 1024  # unpacked
@@ -60,6 +61,7 @@ class Archive:
         self._targets: dict[str, str] = {}
         self._names: dict[str, set[str]] = {"/": set()}
         self._unread: dict[str, str] = {}
+        self._listed: set[str] = set()
         self._errors: dict[str, int] = {}
         self._take(_members(self._unpacked()))
         try:
@@ -89,6 +91,8 @@ class Archive:
         self._known(place, opening=True)
         if place not in self._names:
             _fail(errno.ENOTDIR)
+        if place not in self._listed:
+            raise OSError(errno.ENODATA, NOT_RECORDED)
         return list(self._names[place])
 
     def target_of(self, place: str) -> str:
@@ -110,7 +114,8 @@ class Archive:
             raise OSError(errno.ENODATA, NOT_RECORDED)
         seen = self._stats.get(place)
         if place in self._errors and (opening or (seen is not None and not seen.st_mode)):
-            _fail(self._errors[place])
+            number = self._errors[place]
+            raise OSError(number or errno.ENODATA, os.strerror(number) if number else NOT_RECORDED)
         if seen is None:
             _fail(errno.ENOENT)
         return place
@@ -196,8 +201,10 @@ class Archive:
         size = int(entry.get("size", seen.st_size))
         self._stats[place] = Stat(mode, int(entry.get("uid", 0)), int(entry.get("gid", 0)), device, size)
         if "error" in entry:
-            number = getattr(errno, entry["error"])
-            self._errors[place] = int(number)
+            known = entry["error"] == NOT_RECORDED
+            self._errors[place] = 0 if known else int(getattr(errno, entry["error"]))
+        if "unread" in entry:
+            self._listed.add(place)
         for name in entry.get("unread", ()):
             _place(name)
             self._names[place].add(name)

@@ -14,6 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar
 T = TypeVar("T")
 
 MISSING = "not there"
+NOT_RECORDED = "not recorded"  # a recording knows only that something is there
 
 
 class Answer(NamedTuple):

@@ -14,8 +14,9 @@ class Item(NamedTuple):
     looked at).
 
     ``content`` is what was read of a file, zeros where nothing was read before its last byte. ``numbers`` are those
-    that were asked for: ``mode uid gid major minor size``. ``error`` names the errno of opening it (``EACCES``).
-    ``unread`` are the names in a folder of which nothing is known but that they are there.
+    that were asked for: ``mode uid gid major minor size``. ``error`` names the errno of opening it (``EACCES``), or is
+    NOT_RECORDED: it was not opened. ``unread`` are the names in a folder of which nothing is known but that they are
+    there; None means that the folder was not listed.
     """
 
     kind: str
@@ -23,7 +24,7 @@ class Item(NamedTuple):
     target: str = ""
     numbers: Mapping[str, int] = {}
     error: Optional[str] = None
-    unread: tuple[str, ...] = ()
+    unread: Optional[tuple[str, ...]] = None
 
 
 class Said(NamedTuple):
