@@ -8,10 +8,13 @@ Needs git and a Python with venv; no root, nothing installed outside the cache.
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import surroundings
 from checks import House
@@ -32,34 +35,43 @@ def main() -> int:
     except SetupError as error:
         print(error)
         return 1
-    inventories = ["-i", str(INVENTORY)]
     if house.data is None:
         print("captured machines: none here, so the page shows the models and this machine")
     else:
-        count = lay_captures_out(tool.program("python"), house.data)
+        try:
+            count = lay_captures_out(tool.program("python"), house.data)
+        except SetupError as error:
+            print(error)
+            return 1
         print(f"captured machines: {count} trees of {house.data}")
-    env = surroundings.environment(tool)
-    env["ACCELERATOR_OPS_CAPTURES"] = str(CAPTURES) if house.data is not None else ""
-    status = subprocess.run(
-        [
-            tool.program("ansible-playbook"),
-            "accelerator.ops.survey",
-            *inventories,
-            "-e",
-            f"accelerator_report_dir={REPORT}",
-        ],
-        env=env,
-        cwd=HERE,
-        check=False,
-    ).returncode
-    pages = sorted(REPORT.rglob("*.html"), key=lambda page: page.stat().st_mtime) if REPORT.is_dir() else []
-    if status == 0 and not pages:
-        print(f"the survey wrote no page into {REPORT}")
-        return 1
-    if pages:
-        print(f"page: {pages[-1]}")
+    # one line per host and task would hide the summary; failures are shown all the same
+    env = surroundings.environment(tool, ANSIBLE_DISPLAY_OK_HOSTS="false", ANSIBLE_FORKS=str(2 * (os.cpu_count() or 1)))
+    command = [tool.program("ansible-playbook"), "accelerator.ops.survey", "-i", str(INVENTORY)]
+    command += ["-e", f"accelerator_report_dir={REPORT}"]
+    status = subprocess.run(command, env=env, cwd=HERE, check=False).returncode
+    if status:
+        print("the survey failed; what failed stands above")
+        return status
+    nodes_are_seen = summary(json.loads((REPORT / "survey.json").read_text(encoding="utf-8")))
+    print(f"page: {REPORT / 'survey.html'}")
     print(f"{time.monotonic() - start:.0f} seconds")
-    return status
+    return 0 if nodes_are_seen else 1
+
+
+def summary(data: dict[str, Any]) -> bool:
+    """Print what the fleet is; False when a node could not be seen, for models and captures all can."""
+    totals = data["totals"]
+    print(f"nodes: {totals['seen']} of {totals['nodes']} seen, wired in {totals['topologies']} ways")
+    print(f"devices: {totals['devices']}")
+    for maker in data["makers"]:
+        print(f"  {maker['count']:4} {maker['maker'] or 'unknown maker'} {maker['model'] or 'unknown model'}")
+    print(f"nodes that differ from the majority: {totals['differing_nodes']}")
+    print(f"degraded links: {totals['degraded_links']}")
+    print(f"values that could not be seen, each with its reason: {totals['unknown_values']}")
+    unseen = [node for node in data["nodes"] if node["status"] != "seen"]
+    for node in unseen:
+        print(f"not seen: {node['name']}: {node['reason']}")
+    return not unseen
 
 
 def lay_captures_out(python: str, data: Path) -> int:
