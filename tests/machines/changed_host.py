@@ -1,14 +1,18 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node's tree of which one file can be changed without touching the disk, and facts as flat paths to compare."""
+"""Trees that are changed without touching the disk, and facts as flat paths to compare."""
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from typing import Any
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
-from ansible_collections.accelerator.ops.plugins.module_utils.model.answer import Answer, Names, Status
+from ansible_collections.accelerator.ops.plugins.module_utils.model.answer import MISSING, Answer, Names, Status
+from ansible_collections.accelerator.ops.plugins.module_utils.model.entry import Entry
 
 
 class ChangedHost(Host):
@@ -78,6 +82,81 @@ class ChangedHost(Host):
         return self._memo[key]  # type: ignore[no-any-return]
 
 
+class EntriesHost(Host):
+    """A door to a tree that was never laid out: the entries that it would be laid out from."""
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        super().__init__(tempfile.gettempdir())
+        self._entries = entries
+        self._below: dict[str, list[str]] = {"/": []}
+        for path, entry in entries.items():
+            if entry.kind == "dir":
+                self._below.setdefault(path, [])
+            self._below.setdefault(path.rpartition("/")[0] or "/", []).append(path.rpartition("/")[2])
+
+    def real_path(self, path: str) -> str:
+        """As the door does it: links inside the tree are followed, the last part need not exist."""
+        if path in self._real:
+            return self._real[path]
+        pending = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        done, links = "", 0
+        while pending:
+            part = pending.pop()
+            if part == "..":
+                done = done.rpartition("/")[0]
+                continue
+            here = self._entries.get(f"{done}/{part}")
+            if here is not None and here.kind == "link":
+                links += 1
+                if links > 40:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                done = "" if here.target.startswith("/") else done
+                pending.extend(step for step in reversed(here.target.split("/")) if step not in ("", "."))
+            else:
+                done = f"{done}/{part}"
+        self._real[path] = done or "/"
+        return done or "/"
+
+    def read_bytes(self, path: str, limit: int = 1 << 22, offset: int = 0) -> tuple[bytes | None, str | None]:
+        self.read_paths.add(path)
+        entry = self._entries.get(self.real_path(path))
+        if entry is None:
+            return None, MISSING
+        if entry.kind == "dir":
+            return None, "cannot be read (Is a directory)"
+        return entry.content[offset : offset + limit], None
+
+    def size(self, path: str) -> tuple[int | None, str | None]:
+        content, reason = self.read_bytes(path)
+        return (None if content is None else len(content)), reason
+
+    def list(self, path: str) -> Names:
+        self.read_paths.add(path)
+        names = self._below.get(self.real_path(path))
+        return Names(None, MISSING) if names is None else Names(tuple(sorted(names)), None)
+
+    def resolve(self, path: str) -> Answer:
+        self.read_paths.add(path)
+        real = self.real_path(path)
+        is_there = real in self._entries or real in self._below
+        return Answer(real, None) if is_there else Answer(None, MISSING)
+
+    def link(self, path: str) -> Answer:
+        self.read_paths.add(path)
+        folder, _slash, leaf = path.rpartition("/")
+        entry = self._entries.get(f"{self.real_path(folder or '/')}/{leaf}")
+        if entry is None:
+            return Answer(None, MISSING)
+        return Answer(entry.target, None) if entry.kind == "link" else Answer(None, "not a link")
+
+    def status(self, path: str) -> tuple[Status | None, str | None]:
+        self.read_paths.add(path)
+        entry = self._entries.get(self.real_path(path))
+        if entry is None:
+            return None, MISSING
+        return Status(entry.kind, entry.mode, entry.uid, entry.gid, entry.major, entry.minor), None
+
+
 def flat(facts: dict[str, Any]) -> dict[str, Any]:
     """Facts as ``devices/0000:0f:00.0/link/width: value``; a row of a list goes by its id and not by its place.
 
@@ -95,7 +174,7 @@ def _flatten(value: Any, path: str, found: dict[str, Any]) -> None:
                 _flatten(below, f"{path}/{key}" if path else str(key), found)
         for dotted, reason in (value.get("unknown") or {}).items():
             found[f"{path}/{_reason_path(value, dotted)}?".lstrip("/")] = reason
-    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+    elif isinstance(value, list) and (not value or isinstance(value[0], dict)):
         for item in value:
             _flatten(item, f"{path}/{_name(item)}", found)
         found[f"{path}/#"] = len(value)
@@ -107,7 +186,9 @@ def _name(row: dict[str, Any]) -> str:
     """What tells a row of a list from the others."""
     if "a" in row and "b" in row:
         return "|".join(str(row[key]) for key in ("a", "b", "kind") if key != "kind" or "hops" in row)
-    for key in ("id", "name", "node", "size_kib", "path"):
+    if isinstance(row.get("id"), str):
+        return str(row["id"])
+    for key in ("name", "node", "size_kib", "path"):
         if row.get(key) is not None:
             return str(row[key])
     return str(row.get("kernel"))

@@ -137,10 +137,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for report in reports:
             if "tests/machines/" not in getattr(report, "nodeid", ""):
                 continue
-            if outcome == "skipped" and report.when in ("setup", "call"):
+            when = getattr(report, "when", None)  # deselected tests have none
+            if outcome == "skipped" and when in ("setup", "call"):
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
                 missed.append(f"not compared: {report.nodeid.split('/')[-1]}: {reason.removeprefix('Skipped: ')}")
-            if report.when == "call":
+            if when == "call":
                 for key, value in report.user_properties:
                     if key == _KEY:
                         counted[value[0]] += value[1]
