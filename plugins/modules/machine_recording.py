@@ -39,6 +39,11 @@ options:
       - Versions, PCI addresses and ids of makers and models stay.
     type: bool
     default: true
+  tool_deadline_seconds:
+    description:
+      - How long each maker's tool may take, as with M(accelerator.ops.accelerator_facts). What it says is recorded.
+    type: float
+    default: 10
 extends_documentation_fragment:
   - accelerator.ops.attributes
 attributes:
@@ -115,12 +120,13 @@ SPEC = {
     "dest": {"type": "path", "required": True},
     "root": {"type": "path", "default": "/"},
     "mask": {"type": "bool", "default": True},
+    "tool_deadline_seconds": {"type": "float", "default": 10},
 }
 
 
 def main():
     # The file is written by the action plugin, on the control host.
-    run(SPEC, lambda wish: Outcome(False, record(wish["root"], wish["mask"])))
+    run(SPEC, lambda wish: Outcome(False, record(wish["root"], wish["mask"], wish["tool_deadline_seconds"])))
 
 
 if __name__ == "__main__":

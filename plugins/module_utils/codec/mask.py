@@ -155,7 +155,7 @@ class Masker:
             items[place] = self._item(path, item)
         said = tuple(
             Said(
-                tuple(self.text(one, "") for one in each.argv),
+                tuple(map(self.path, each.argv)),
                 each.status,
                 self.text(each.stdout, "") if _is_text(each.stdout) else _fitted(each.stdout, self),
                 None if each.reason is None else self.text(each.reason, ""),
@@ -183,8 +183,10 @@ class Masker:
             if path in items:
                 self._item(path, items[path])
         for each in self._recorded.said:
-            for one in (*each.argv, each.stdout, each.reason or ""):
-                self.text(one, "")
+            for one in each.argv:
+                self.path(one)
+            self.text(each.stdout, "")
+            self.text(each.reason or "", "")
 
     def _item(self, path: str, item: Item) -> Item:
         unread = None if item.unread is None else tuple(sorted(map(self._name, item.unread)))

@@ -42,6 +42,8 @@ class Recorder(Host):
     def __init__(self, root: str = "/") -> None:
         self._seen: dict[str, _Seen] = {}
         super().__init__(root)
+        if self.is_live:
+            self.answers = self.ran
 
     def status(self, path: str) -> tuple[Status | None, str | None]:
         found, reason = super().status(path)
@@ -129,7 +131,7 @@ class Recorder(Host):
         return self._seen.setdefault(place, _Seen())
 
     def _path(self, place: str) -> str:
-        return place if self.is_live or self._archive is not None else place[len(self.root) :] or "/"
+        return place[len(self._inside("")) :] or "/"
 
     def _once(self, place: str, key: object, ask: Callable[[], T]) -> T:
         answers = self._at(place).answers

@@ -36,9 +36,9 @@ class Taken(NamedTuple):
     left_out: list[str]
 
 
-def record(root: str, mask: bool) -> dict[str, Any]:
+def record(root: str, mask: bool, tool_deadline_seconds: float) -> dict[str, Any]:
     """What the module returns: the archive as Base64 text under ``archive``, and what is in it."""
-    taken = take(Recorder(root), mask)
+    taken = take(Recorder(root), mask, tool_deadline_seconds)
     return {
         "archive": base64.b64encode(taken.archive).decode("ascii"),
         "size_bytes": len(taken.archive),
@@ -49,9 +49,9 @@ def record(root: str, mask: bool) -> dict[str, Any]:
     }
 
 
-def take(host: Recorder, mask: bool) -> Taken:
+def take(host: Recorder, mask: bool, tool_deadline_seconds: float = 10.0) -> Taken:
     """Look at the node as the facts do, and keep what they saw. Raises InputError where that is too much."""
-    observe(host)
+    observe(host, "auto", tool_deadline_seconds)
     if not mask:
         for path in _NAMES:
             host.read(path)  # so that the recording can be masked later as well as the node itself

@@ -22,7 +22,7 @@ def observe(host: Host, tools: str = "none", tool_deadline_seconds: float = 10.0
     """The facts document, schema 1. A section that could not be read is null, with its reason in ``unknown``.
 
     ``tools`` is ``auto`` (ask the tools of the makers that are here, each within its deadline) or ``none``. Tools
-    speak of the running system: of another root none is asked.
+    speak of the running system, or of the one that was recorded: of another root none is asked.
     """
     functions, no_pci = pci.functions(host)
     unknown: dict[str, str] = {}
@@ -37,7 +37,7 @@ def observe(host: Host, tools: str = "none", tool_deadline_seconds: float = 10.0
     for section in ("engines", "cdi", "kubelet", "owners"):
         document[section] = None
         unknown[section] = _LATER
-    if tools == "auto" and host.is_live and document["devices"]:
+    if tools == "auto" and host.is_node and document["devices"]:
         from .tools import add  # where it is needed only
 
         add(host, document, unknown, tool_deadline_seconds)

@@ -112,7 +112,7 @@ class _Loaded:
         self._folders = host.list("/sys/module").value or ()
         self._reason: str | None = None
         # Each loaded module has a folder; but who captured a tree may have kept only some of them.
-        if self._listed is None and not (host.is_live and self._folders):
+        if self._listed is None and not (host.is_node and self._folders):
             self._reason = f"/proc/modules: {book.unknown['modules']}"
 
     def is_loaded(self, name: str) -> tuple[bool | None, str | None]:

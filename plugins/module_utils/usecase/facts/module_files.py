@@ -66,7 +66,7 @@ def _chunks(host: Host, path: str) -> Callable[[int], bytes]:
 
 def _ask_modinfo(host: Host, path: str, kind: str) -> ModuleFile:
     """What modinfo prints: Python learned Zstandard in 3.14, and xz can be missing from it."""
-    if not host.is_live:
+    if not host.is_node:
         return _all_unknown(f"this Python cannot unpack .{kind} files")
     from ...host import command  # where it is needed only: it brings subprocess along
 
