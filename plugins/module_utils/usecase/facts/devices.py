@@ -75,10 +75,11 @@ def _row(
         own: Sequence[str] = ()
         common: Sequence[str] = ()
     else:
-        for key in _TOOLS_TELL:
-            book.miss(key, NEEDS_TOOL)
         row.update(told.fields[function.id])
         book.unknown.update(told.unknown[function.id])
+        for key in _silent():
+            if row[key] is None:
+                book.unknown.setdefault(key, NEEDS_TOOL)
         own, common = told.nodes[function.id], told.shared_nodes
     if row["model"] is not None:
         book.unknown.pop("model", None)

@@ -8,6 +8,7 @@ A tool that is missing, hangs or prints rubbish leaves the facts as they were, w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Optional
 
@@ -20,7 +21,9 @@ from ...vendor.tools import Tools, tool_of
 _COMPARED = ("uuid", "serial", "firmware.vbios", "firmware.gsp", "numa_node", "fabric.clique")
 """What must be the same in both. Names and sizes are not: makers and the kernel word and round them differently."""
 _NOT_ASKED = "the maker's tool is not asked"
-_NONE_ASKED = "only the maker's tool tells it, and none is asked"
+_TOLD = ("uuid", "serial", "memory_mib", "firmware", "firmware.vbios", "firmware.gsp", "partitions")
+"""What the kernel may tell and else the tool: where neither does, both say why."""
+_FINAL = re.compile("this (device|maker) has|uses the memory")
 
 
 def add(host: Host, document: dict[str, Any], unknown: dict[str, str], deadline_seconds: float) -> None:
@@ -42,15 +45,14 @@ def add(host: Host, document: dict[str, Any], unknown: dict[str, str], deadline_
 
 
 def _add_device(row: dict[str, Any], heard: Heard, one: str) -> None:
-    told = dict(heard.values.get(one, {}))
-    partitions = told.pop("partitions", None)
+    told = heard.values.get(one, {})
+    partitions = told.get("partitions")
     if partitions is not None:
         _add_partitions(row, partitions, heard)
     _merge(row, told, "", row["unknown"], heard.unknown.get(one, {}), row["mismatch"])
     silent = heard.silent if not heard.values or one in heard.values else f"{heard.silent}, which does not list it"
-    _explain(row["unknown"], silent)
-    for partition in row["partitions"] or ():
-        _explain(partition["unknown"], silent)
+    for unknown in (row["unknown"], *(partition["unknown"] for partition in row["partitions"] or ())):
+        _explain(unknown, silent, not told)
     row["unknown"] = dict(sorted(row["unknown"].items()))
 
 
@@ -64,6 +66,8 @@ def _merge(
 ) -> None:
     for key, value in told.items():
         path, ours = prefix + key, row.get(key)
+        if path == "partitions":
+            continue
         if isinstance(value, dict):
             if ours is None:
                 if not _has_any(value):
@@ -88,14 +92,19 @@ def _has_any(value: Any) -> bool:
 
 
 def _reason(unknown: dict[str, str], path: str, reason: Optional[str]) -> None:
-    """The tool's reason takes the place of "not asked", and of none; a reason of the kernel's own stays."""
-    if reason is not None and (path not in unknown or _NOT_ASKED in unknown[path]):
-        unknown[path] = unknown.get(path, NEEDS_TOOL).replace(_NOT_ASKED, reason)
+    """The tool's reason takes the place of "not asked", and else stands behind the kernel's."""
+    known = unknown.get(path, NEEDS_TOOL)
+    if _NOT_ASKED in known:
+        unknown[path] = known.replace(_NOT_ASKED, reason or _NOT_ASKED)
+    elif reason is not None and path in _TOLD and not _FINAL.match(known):
+        unknown[path] = f"{known}; {reason}"
 
 
-def _explain(unknown: dict[str, str], silent: str) -> None:
+def _explain(unknown: dict[str, str], silent: str, is_deaf: bool) -> None:
+    """Reasons for what the tool did not speak of, or for all that it could have told."""
     for path, reason in unknown.items():
-        unknown[path] = reason.replace(_NOT_ASKED, silent)
+        if _NOT_ASKED in reason or is_deaf:
+            _reason(unknown, path, silent)
 
 
 def _add_partitions(row: dict[str, Any], told: list[dict[str, Any]], heard: Heard) -> None:
@@ -108,6 +117,7 @@ def _add_partitions(row: dict[str, Any], told: list[dict[str, Any]], heard: Hear
         return
     for partition, more in zip(row["partitions"], told):
         _merge(partition, more, "", partition["unknown"], {}, {})
+        partition["unknown"] = dict(sorted(partition["unknown"].items()))
 
 
 def _add_links(document: dict[str, Any], unknown: dict[str, str], heard: Heard) -> None:
@@ -145,7 +155,7 @@ def _add_versions(document: dict[str, Any], maker: str, bound: set[str], heard: 
         for key in ("user_space", "fabric_manager"):
             row[key] = heard.versions.get(key)
             if row[key] is None:
-                unknown[key] = heard.silent
+                unknown[key] = heard.no_manager if key == "fabric_manager" else heard.silent
             else:
                 del unknown[key]
         if row["loaded"] is None and heard.versions.get("tool"):

@@ -8,40 +8,20 @@ Source: ``nvidia-smi -q -x`` of drivers 418 to 595 (DTD v10 to v13), NVML of dri
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from ...host.door import Host
 from ...model.answer import Answer, Book
 from ...model.tool import Heard, Row
-from .. import tools as asked
-from ..tools import Tools, pair_row, put, said
+from ..tools import Said, Tools, Wanted, address, fields, number, pair_row, place, put, read_json, value
 
-SMI = "nvidia-smi"
-_MANAGER = "nv-fabricmanager"
+SMI, NVML, _MANAGER = "nvidia-smi", "nvml", "nv-fabricmanager"
 _LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib")
-_MISMATCH = re.compile(r"version mismatch", re.IGNORECASE)
-_WANTED = (
-    ("model", ("product_name",)),
-    ("uuid", ("uuid",)),
-    ("serial", ("serial",)),
-    ("firmware.vbios", ("vbios_version",)),
-    ("firmware.gsp", ("gsp_firmware_version",)),
-    ("memory_mib", ("fb_memory_usage/total",)),
-    (
-        "power_limit_watts",
-        (
-            *("gpu_power_readings/current_power_limit", "gpu_power_readings/power_limit"),
-            *("power_readings/current_power_limit", "power_readings/power_limit"),
-        ),
-    ),
-    ("fabric.state", ("fabric/state",)),
-    ("memory_health.ecc_mode", ("ecc_mode/current_ecc",)),
-)
-"""Paths in the facts, and where ``-q -x`` has had them, newest first."""
-_NUMBERS = ("memory_mib", "power_limit_watts")
-_WORDS = ("fabric.state", "memory_health.ecc_mode")
+_OPEN_MODULE, _FIRST_KERNEL = "Open Kernel Module", (5, 12)  # both are needed for dma-buf
 
 
 def _yes(text: str) -> bool:
@@ -50,96 +30,158 @@ def _yes(text: str) -> bool:
     return text.lower() == "yes"
 
 
-_ROWS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
-    ("remapped_row_corr", "correctable", int),
-    ("remapped_row_unc", "uncorrectable", int),
-    ("remapped_row_pending", "pending", _yes),
-    ("remapped_row_failure", "failure", _yes),
+_ROWS: Wanted = tuple(
+    (f"memory_health.remapped_rows.{field}", (f"remapped_rows/remapped_row_{name}",), parse)
+    for field, name, parse in (
+        ("correctable", "corr", int),
+        ("uncorrectable", "unc", int),
+        ("pending", "pending", _yes),
+        ("failure", "failure", _yes),
+    )
+)
+_WANTED: Wanted = (
+    ("model", ("product_name",), str),
+    ("uuid", ("uuid",), str),
+    ("serial", ("serial",), str),
+    ("firmware.vbios", ("vbios_version",), str),
+    ("firmware.gsp", ("gsp_firmware_version",), str),
+    ("memory_mib", ("fb_memory_usage/total",), number),
+    (
+        "power_limit_watts",
+        ("gpu_power_readings/current_power_limit", "gpu_power_readings/power_limit", "power_readings/power_limit"),
+        number,
+    ),
+    ("fabric.state", ("fabric/state",), str.lower),
+    ("memory_health.ecc_mode", ("ecc_mode/current_ecc",), str.lower),
 )
 
 
 def ask(tools: Tools, rows: Mapping[str, Row]) -> Heard:
     """Ask NVML where ``pynvml`` is installed, else or when it fails ``nvidia-smi``."""
-    heard = _smi(tools, rows)
-    versions = dict(heard.versions)
-    library = _library(tools.host)
-    if library is not None:
-        versions["user_space"] = library
-    versions["fabric_manager"] = _fabric_manager(tools)
-    return heard._replace(versions=versions, compared=("user_space", "fabric_manager", "tool"))
+    heard = _nvml(tools, rows)
+    # What hangs NVML hangs nvidia-smi too, which is made of it.
+    if heard is None or (not heard.values and "was stopped" not in heard.silent and tools.find(SMI)):
+        heard = _smi(tools, rows)
+    versions = {**heard.versions, "fabric_manager": None}
+    versions["user_space"] = _library(tools.host) or versions.get("user_space")
+    why = f"{_MANAGER} is not installed"
+    if tools.find(_MANAGER):
+        said = tools.run(_MANAGER, "--version")
+        found = re.search(r"version[^\d\n]*(\d+(\.\d+)+)", said.text)
+        why = tools.note(_MANAGER, "ok") if found else tools.note(_MANAGER, "failed", said.why)
+        versions["fabric_manager"] = found.group(1) if found else None
+    for one, told in heard.values.items():
+        told["fabric"]["kind"] = "nvlink" if told["fabric"]["state"] else None
+        told["peer_memory"] = _dma_buf(tools.host)
+        heard.unknown[one]["peer_memory"] = "it needs the open kernel module and Linux 5.12"
+    return heard._replace(versions=versions, compared=("user_space", "fabric_manager", "tool"), no_manager=why)
 
 
 def _library(host: Host) -> str | None:
     """The version of the NVML library, by the file that its link leads to."""
     for folder in _LIBRARY_FOLDERS:
-        found = host.resolve(f"{folder}/libnvidia-ml.so.1").value
-        version = (found or "").rpartition(".so.")[2]
+        version = (host.resolve(f"{folder}/libnvidia-ml.so.1").value or "").rpartition(".so.")[2]
         if "." in version:
             return version
     return None
 
 
-def _fabric_manager(tools: Tools) -> str | None:
-    if tools.find(_MANAGER) is None:
+def _dma_buf(host: Host) -> str | None:
+    release = re.match(r"(\d+)\.(\d+)", host.read("/proc/sys/kernel/osrelease").value or "")
+    is_new = release is not None and (int(release.group(1)), int(release.group(2))) >= _FIRST_KERNEL
+    return "dmabuf" if is_new and _OPEN_MODULE in (host.read("/proc/driver/nvidia/version").value or "") else None
+
+
+def _nvml(tools: Tools, rows: Mapping[str, Row]) -> Heard | None:
+    found = importlib.util.find_spec("pynvml")
+    if found is None or not found.origin:
+        tools.note(NVML, "absent", "pynvml is not installed")
         return None
-    text, reason, _stopped = tools.run(_MANAGER, "--version")
-    found = re.search(r"version[^\d\n]*(\d+(\.\d+)+)", text)
-    if found is None:
-        tools.note(_MANAGER, "failed", asked.useless(_MANAGER, text, reason))
-        return None
-    tools.note(_MANAGER, "ok")
-    return found.group(1)
+    from . import nvml
+
+    source = nvml.__loader__.get_source(nvml.__name__)  # type: ignore[union-attr]
+    said = tools.run(NVML, "-c", source, found.origin.rpartition("/")[0], path=sys.executable)
+    values: dict[str, dict[str, Any]] = {}
+    unknown: dict[str, dict[str, str]] = {}
+    links: dict[str, dict[str, int]] = {}
+    try:
+        seen = read_json(said.text)
+        for index, gpu in enumerate(seen["gpus"]):
+            one = address(gpu["bus"])
+            unknown[one], links[one], values[one] = gpu["why"], gpu["links"], {}
+            for path, what in gpu["told"].items():
+                place(values[one], path, what)
+            if gpu["migs"]:
+                values[one]["partitions"] = [{"id": f"{index}:{n}", **mig} for n, mig in enumerate(gpu["migs"])]
+    except (ValueError, TypeError, KeyError):
+        return tools.lost(said)
+    silent = tools.judge(NVML, rows, values, said.reason or "; ".join(seen["errors"]) or None)
+    # The library prefixes its number with that of CUDA: 13.580.95.05
+    versions = {"tool": seen["driver"], "user_space": re.sub(r"^\d+\.(?=\d{3}\.)", "", seen["library"] or "") or None}
+    return Heard(values, unknown, silent, tuple(_pairs(links)), None, versions)
+
+
+def _pairs(links: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
+    """A row for each pair that shares NVLinks, by itself or through switches (whatever is no GPU that is here)."""
+    to: dict[str, dict[str, int]] = {one: {"switch": 0} for one in sorted(links)}
+    for one, peers in links.items():
+        for peer, count in peers.items():
+            known = peer if peer == "switch" else address(peer)
+            known = known if known in links else "switch"
+            to[one][known] = to[one].get(known, 0) + count
+    for a in to:
+        for b in to:
+            direct, through = to[a].get(b, 0), min(to[a]["switch"], to[b]["switch"])
+            if a < b and (direct or through):
+                yield pair_row(a, b, "nvlink", 1 if direct else 2, direct or through, NVML)
 
 
 def _smi(tools: Tools, rows: Mapping[str, Row]) -> Heard:
-    if tools.find(SMI) is None:
-        return Heard({}, {}, tools.note(SMI, "absent", f"{SMI} is not installed"))
-    text, reason, stopped = tools.run(SMI, "-q", "-x")
+    nothing = tools.absent(SMI)
+    if nothing is not None:
+        return nothing
+    said = tools.run(SMI, "-q", "-x")
+    reason = said.reason
     try:
-        logs = [read_xml(text)]
+        logs = [read_xml(said.text)]
     except ValueError as error:
-        why = reason if stopped else asked.useless(SMI, text, reason or str(error))
-        library = re.search(r"NVML library version:\s*([\d.]+)", text)
-        logs = [] if stopped or _MISMATCH.search(text) else _one_by_one(tools, rows)
+        said = said if said.reason or not str(error) else Said(SMI, "", f"{SMI} printed {error}")
+        # Older versions print nothing at all when one GPU is lost: the others are asked each by itself.
+        logs = [] if said.stopped or len(rows) < 2 else list(_one_by_one(tools, rows))
         if not logs:
-            versions = {"user_space": library.group(1)} if library else {}
-            silent = tools.note(SMI, "failed", why)
-            return Heard({}, {}, silent, (), silent, versions, is_mismatch=bool(_MISMATCH.search(text)))
-        reason = why
-    gpus = [gpu for log in logs for gpu in log.iter("gpu")]
-    values, unknown, ids = {}, {}, []
-    for gpu in gpus:
+            library = re.search(r"NVML library version:\s*([\d.]+)", said.text)
+            return tools.lost(said)._replace(versions={"user_space": library.group(1)} if library else {})
+        reason = said.why
+    values: dict[str, dict[str, Any]] = {}
+    unknown, ids = {}, []
+    for gpu in (gpu for log in logs for gpu in log.iter("gpu")):
         book = Book()
-        bus = _text(gpu, ("pci/pci_bus_id",)) or gpu.get("id", "")
         try:
-            ids.append(asked.address(bus))
+            ids.append(address(gpu.findtext("pci/pci_bus_id") or gpu.get("id")))
         except ValueError:
             ids.append("")
             continue
-        values[ids[-1]] = _device(gpu, book)
-        unknown[ids[-1]] = book.unknown
-    names = _names(tools) if any("partitions" in told for told in values.values()) else {}
-    for number, one in enumerate(ids):
-        for partition in values.get(one, {}).get("partitions", ()):
-            partition["profile"], partition["uuid"] = names.get((number, partition.pop("index")), (None, None))
+        values[ids[-1]], unknown[ids[-1]] = _device(gpu, book), book.unknown
+    if any("partitions" in told for told in values.values()):
+        names = read_names(tools.run(SMI, "-L").text)
+        for index, one in enumerate(ids):
+            for mig in values.get(one, {}).get("partitions", ()):
+                mig["profile"], mig["uuid"] = names.get((index, mig.pop("index")), (None, None))
     links, links_unknown = _links(tools, ids, rows, values) if len(ids) > 1 else ((), None)
-    versions = {"tool": said(SMI, _text(logs[0], ("driver_version",))).value}
-    lost = [one for one in values if not values[one]["uuid"]]
+    lost = [one for one, told in values.items() if not told["uuid"]]
     if lost:
         reason = f"{SMI} tells little of {', '.join(lost)}" + (f"; {reason}" if reason else "")
     silent = tools.judge(SMI, rows, values, reason or links_unknown)
+    versions = {"tool": value(SMI, logs[0].findtext("driver_version")).value}
     return Heard(values, unknown, silent, links, links_unknown, versions)
 
 
-def _one_by_one(tools: Tools, rows: Mapping[str, Row]) -> list[Any]:
-    """Older versions print nothing at all when one GPU is lost: the others are asked each by itself."""
-    logs = []
-    for one in rows if len(rows) > 1 else ():
+def _one_by_one(tools: Tools, rows: Mapping[str, Row]) -> Iterator[Any]:
+    for one in rows:
         try:
-            logs.append(read_xml(tools.run(SMI, "-q", "-x", "-i", one)[0]))
+            yield read_xml(tools.run(SMI, "-q", "-x", "-i", one).text)
         except ValueError:
             continue
-    return logs
 
 
 def read_xml(text: str) -> Any:
@@ -147,87 +189,55 @@ def read_xml(text: str) -> Any:
     from xml.etree import ElementTree
 
     start, end = text.find("<nvidia_smi_log"), text.rfind("</nvidia_smi_log>")
-    if start < 0 or end < 0 or "<!ENTITY" in text:
-        raise ValueError("XML that ends early" if start >= 0 > end else "no XML")
+    if start < 0 or end < start or "<!ENTITY" in text:
+        raise ValueError("" if start < 0 else "XML that ends early" if end < 0 else "XML with entities")
     try:
         return ElementTree.fromstring(text[start:end] + "</nvidia_smi_log>")
     except ElementTree.ParseError as error:
         raise ValueError(f"XML that cannot be read ({error})") from None
 
 
-def _text(place: Any, paths: tuple[str, ...]) -> str | None:
-    for path in paths:
-        found = place.find(path)
-        if found is not None and said(SMI, found.text).value is not None:
-            return str(found.text)
-    last = place.find(paths[-1]) if paths else None
-    return None if last is None else last.text
-
-
 def _device(gpu: Any, book: Book) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for path, places in _WANTED:
-        parse = asked.number if path in _NUMBERS else str.lower if path in _WORDS else str
-        put(values, book, path, said(SMI, _text(gpu, places)), parse)
-    _fabric(gpu, values, book)
-    _remapped(gpu.find("remapped_rows"), values, book)
-    migs = list(gpu.findall("mig_devices/mig_device"))
+    values = fields(SMI, _WANTED, gpu.findtext, book)
+    # The clique as labels name it: the domain's UUID and the clique in it. A lone node has the UUID of zeros.
+    clique, cluster = value(SMI, gpu.findtext("fabric/cliqueId")), (gpu.findtext("fabric/clusterUuid") or "").strip()
+    if clique.value is not None and not cluster.strip("0- "):
+        clique = Answer(None, "in no NVLink domain of several nodes")
+    put(values, book, "fabric.clique", clique, lambda text: f"{cluster}.{text}")
+    rows_book = Book()
+    rows = fields(SMI, _ROWS, gpu.findtext, rows_book)["memory_health"]["remapped_rows"]
+    if all(one is None for one in rows.values()):
+        rows = book.miss("memory_health.remapped_rows", next(iter(rows_book.unknown.values())))
+    else:
+        book.unknown.update(rows_book.unknown)
+    values["memory_health"]["remapped_rows"] = rows
+    migs = [_mig(one) for one in gpu.findall("mig_devices/mig_device")]
     if migs:
-        found = sorted((_mig(one) for one in migs), key=lambda one: (one.pop("gi"), one.pop("ci")))
-        minor = said(SMI, gpu.findtext("minor_number")).value or "0"
-        values["partitions"] = [{"id": f"{minor}:{number}", **one} for number, one in enumerate(found)]
+        minor = value(SMI, gpu.findtext("minor_number")).value or "0"
+        migs.sort(key=lambda one: (one.pop("gi"), one.pop("ci")))
+        values["partitions"] = [{"id": f"{minor}:{n}", **one} for n, one in enumerate(migs)]
     return values
 
 
-def _remapped(table: Any, values: dict[str, Any], book: Book) -> None:
-    texts = [None if table is None else _text(table, (name,)) for name, _field, _parse in _ROWS]
-    if all(said(SMI, text).value is None for text in texts):
-        values["memory_health"]["remapped_rows"] = None
-        text = None if table is None else (table.text or "").strip() or texts[0]
-        book.miss("memory_health.remapped_rows", said(SMI, text).reason or "")
-        return
-    for text, (_name, field, parse) in zip(texts, _ROWS):
-        put(values, book, f"memory_health.remapped_rows.{field}", said(SMI, text), parse)
-
-
-def _fabric(gpu: Any, values: dict[str, Any], book: Book) -> None:
-    """The clique as labels name it: the domain's UUID and the clique in it; a lone node has the UUID of zeros."""
-    clique, cluster = _text(gpu, ("fabric/cliqueId",)), _text(gpu, ("fabric/clusterUuid",))
-    answer = said(SMI, clique)
-    if answer.value is not None and not (cluster or "").strip("0- "):
-        answer = Answer(None, "in no NVLink domain of several nodes")
-    put(values, book, "fabric.clique", answer, lambda text: f"{cluster}.{text}")
-    values["fabric"]["kind"] = "nvlink" if values["fabric"]["state"] else None
-
-
 def _mig(one: Any) -> dict[str, Any]:
-    def whole(path: str) -> int:
-        text = (one.findtext(path) or "").strip()
-        return int(text) if text.isdigit() else -1
-
-    memory = said(SMI, one.findtext("fb_memory_usage/total")).value
-    return {
-        "index": whole("index"),
-        "gi": whole("gpu_instance_id"),
-        "ci": whole("compute_instance_id"),
-        "memory_mib": None if memory is None else asked.number(memory),
+    paths = {
+        "index": "index",
+        "gi": "gpu_instance_id",
+        "ci": "compute_instance_id",
+        "memory_mib": "fb_memory_usage/total",
     }
-
-
-def _names(tools: Tools) -> dict[tuple[int, int], tuple[str, str]]:
-    """Profile and UUID of MIG devices by the index of the GPU and their own."""
-    return read_names(tools.run(SMI, "-L")[0])
+    texts = {key: value(SMI, one.findtext(path)).value for key, path in paths.items()}
+    return {key: None if text is None else number(text) for key, text in texts.items()}
 
 
 def read_names(text: str) -> dict[tuple[int, int], tuple[str, str]]:
-    """The same from the text of ``nvidia-smi -L``."""
+    """Profile and UUID of MIG devices by the index of the GPU and their own, from ``nvidia-smi -L``."""
     found, gpu = {}, -1
     for line in text.splitlines():
         outer = re.match(r"GPU (\d+):", line)
-        inner = re.match(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-\S+)\)", line)
-        if outer is not None:
-            gpu = int(outer.group(1))
-        elif inner is not None:
+        inner = re.match(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)", line)
+        gpu = int(outer.group(1)) if outer is not None else gpu
+        if inner is not None:
             found[(gpu, int(inner.group(2)))] = (inner.group(1), inner.group(3))
     return found
 
@@ -235,23 +245,20 @@ def read_names(text: str) -> dict[tuple[int, int], tuple[str, str]]:
 def _links(
     tools: Tools, ids: list[str], rows: Mapping[str, Row], values: Mapping[str, Any]
 ) -> tuple[tuple[dict[str, Any], ...], Optional[str]]:
-    text, reason, _stopped = tools.run(SMI, "topo", "-m")
-    counts = dict(read_matrix(text))
-    if not counts:
-        return (), asked.useless(f"{SMI} topo", text, reason)
-    if max(max(pair) for pair in counts) >= len(ids):
-        return (), f"{SMI} topo counts other GPUs than {SMI} -q"
+    said = tools.run(SMI, "topo", "-m")
+    counts = dict(read_matrix(said.text))
+    if not counts or max(map(max, counts)) >= len(ids):
+        return (), f"{SMI} topo counts other GPUs" if counts else said.why
     return tuple(
-        pair_row(ids[a], ids[b], "nvlink", 2 if _is_switched(ids[a], rows, values) else 1, count, SMI)
+        pair_row(ids[a], ids[b], "nvlink", 2 if _is_switched(rows.get(ids[a]), values[ids[a]]) else 1, count, SMI)
         for (a, b), count in sorted(counts.items())
         if count and ids[a] and ids[b]
     ), None
 
 
-def _is_switched(one: str, rows: Mapping[str, Row], values: Mapping[str, Any]) -> bool:
+def _is_switched(row: Optional[Row], told: Mapping[str, Any]) -> bool:
     """Behind an NVSwitch: one is on the bus, or the GPU has registered with a fabric, which only switches have."""
-    fabric = (rows.get(one) or {}).get("fabric") or {}
-    return bool(fabric.get("kind") or values[one]["fabric"]["state"])
+    return bool(told["fabric"]["state"] or ((row or {}).get("fabric") or {}).get("kind"))
 
 
 def read_matrix(text: str) -> Iterator[tuple[tuple[int, int], int]]:
@@ -260,12 +267,9 @@ def read_matrix(text: str) -> Iterator[tuple[tuple[int, int], int]]:
     for line in re.sub(r"\x1b\[\d*m", "", text).splitlines():
         words = line.split()
         if not columns:
-            columns = [word for word in words if re.fullmatch(r"GPU\d+|NIC\d+", word)] if "GPU0" in words else []
-            continue
-        if not words or not re.fullmatch(r"GPU\d+", words[0]):
-            continue
-        for column, word in zip(columns, words[1:]):
-            a, b = int(words[0][3:]), int(column[3:])
-            if column.startswith("GPU") and a < b:
+            columns = [word for word in words if re.fullmatch(r"(GPU|NIC)\d+", word)] if "GPU0" in words else []
+        elif words and re.fullmatch(r"GPU\d+", words[0]):
+            for column, word in zip(columns, words[1:]):
                 found = re.fullmatch(r"NV(\d+)", word)
-                yield (a, b), int(found.group(1)) if found is not None else 0
+                if column.startswith("GPU") and int(words[0][3:]) < int(column[3:]):
+                    yield (int(words[0][3:]), int(column[3:])), int(found.group(1)) if found is not None else 0
