@@ -182,6 +182,7 @@ MAKERS = (
             "7564": "accelerator",
             "7565": "accelerator",
         },
+        never=("1111",),  # display of an EC2 instance
         modules=("neuron",),
     ),
     Maker("google", ("1ae0",), "accelerator", modules=("gasket", "apex")),

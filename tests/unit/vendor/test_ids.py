@@ -55,6 +55,7 @@ def test_devices(vendor, device, pci_class, maker, kind):
         ("1af4", "1050", "030000", "virtio display"),
         ("1002", "515e", "030000", "ES1000 console"),
         ("19e5", "1711", "030000", "iBMC console"),
+        ("1d0f", "1111", "030000", "display of an EC2 instance"),
         ("10de", "22a3", "068000", "NVSwitch"),
         ("10de", "228b", "040300", "GPU audio"),
         ("8086", "37c8", "0b4000", "QuickAssist"),
