@@ -72,6 +72,12 @@ def observe(host: Host, functions: Mapping[str, Function]) -> tuple[Optional[lis
         is_adapter = network.is_adapter_class(function.pci_class)
         if is_adapter or (function.id in rdma.of and not (function.pci_class or "").startswith(_ACCELERATOR_CLASSES)):
             found.append(_on_pci(host, function, functions, netdevs, rdma, shared))
+        elif function.pci_class is None:
+            # Then what its driver shows below it decides.
+            if host.list(f"{function.place}/net").value or host.list(f"{function.place}/infiniband").value:
+                found.append(_on_pci(host, function, functions, netdevs, rdma, shared))
+            else:
+                unknown[f"nics.{function.id}"] = pci.NO_CLASS
     found.extend(_off_pci(host, netdevs, rdma, shared))
     return found, unknown
 

@@ -20,6 +20,7 @@ DEVICES = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 _ROOT_BUS = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}\Z")
 NO_TREE = "the PCI tree is not in this root"
+NO_CLASS = "its class could not be read, so it may be one"
 NO_LINK = "no link is up, or the port does not say"
 
 

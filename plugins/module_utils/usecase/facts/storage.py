@@ -37,16 +37,27 @@ def observe(host: Host, functions: Mapping[str, Function]) -> tuple[Optional[lis
     names = host.list(CONTROLLERS)
     controllers = _below(host, CONTROLLERS, names.value, _CONTROLLER, functions, unknown)
     blocks: dict[str, dict[str, str]] = {}
+    no_blocks: Optional[str] = f"{BLOCKS[0]} {MISSING}"
     for folder in BLOCKS:
-        for owner, disks in _below(host, folder, host.list(folder).value, _NAMESPACE, functions, unknown).items():
+        listed = host.list(folder)
+        if listed.value is not None:
+            no_blocks = None
+        for owner, disks in _below(host, folder, listed.value, _NAMESPACE, functions, unknown).items():
             blocks.setdefault(owner, {}).update(disks)
     found = []
     for function in functions.values():
-        if (function.pci_class or "").startswith("0108") or function.id in controllers:
+        is_controller = (function.pci_class or "").startswith("0108") or function.id in controllers
+        shown: tuple[str, ...] = ()
+        if is_controller or function.pci_class is None:
+            shown = host.list(f"{function.place}/nvme").value or ()
+        if is_controller or shown:
             own = dict(controllers.get(function.id, {}))
-            for name in host.list(f"{function.place}/nvme").value or ():
+            for name in shown:
                 own.setdefault(name, f"{function.place}/nvme/{name}")
-            found.append(_controller(host, function, functions, own, blocks.get(function.id, {}), names.reason))
+            disks = blocks.get(function.id, {})
+            found.append(_controller(host, function, functions, own, disks, names.reason, no_blocks))
+        elif function.pci_class is None:
+            unknown[f"storage.{function.id}"] = pci.NO_CLASS
     return found, unknown
 
 
@@ -83,6 +94,7 @@ def _controller(
     controllers: dict[str, str],
     blocks: dict[str, str],
     class_reason: Optional[str],
+    no_blocks: Optional[str],
 ) -> dict[str, Any]:
     book = Book()
     fields = pci.shared_fields(host, function, functions, book)
@@ -109,6 +121,8 @@ def _controller(
         if driver == "nvme" or not is_driver_known:
             book.miss("names", without)
             listed = None
+    elif not namespaces and no_blocks is not None and not _is_whole(host, controllers):
+        book.miss("size_mib", no_blocks)
     else:
         size = _size_mib(host, namespaces, book)
     model = Answer(None, without)
@@ -125,6 +139,11 @@ def _controller(
         **{key: fields[key] for key in ("numa_node", "cpus", "pci", "path", "link")},
         "unknown": book.unknown,
     }
+
+
+def _is_whole(host: Host, controllers: dict[str, str]) -> bool:
+    """Whether the folders of the controllers are a kernel's own, and not the bare names that a dump kept of them."""
+    return all(host.exists(f"{place}/model") for place in controllers.values())
 
 
 def _why_none(driver: Optional[str], is_driver_known: bool, class_reason: Optional[str]) -> str:
