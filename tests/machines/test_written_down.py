@@ -15,6 +15,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, writedown
 from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
+from ansible_collections.accelerator.ops.plugins.module_utils.machine.sheet import Sheet
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import document
 from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 from ansible_collections.accelerator.ops.tests.machines.unpack import sources
@@ -72,3 +73,38 @@ def test_a_lost_file_is_no_longer_in_the_model(models: dict[str, Path], tmp_path
     again = machine_models.parse(yaml.safe_dump(mapping), "again")
     assert {one.address: one.revision for one in again.functions}["0000:00:1e.0"] is None
     assert again != machine
+
+
+def test_partitions_boot_loaders_and_built_in_drivers_are_written_down(models: dict[str, Path], tmp_path: Path) -> None:
+    """What no captured machine has: put by hand into a laid-out tree."""
+    machine = machine_models.load(machine_models.find("nvidia-t4-vm"))
+    entries = layout.entries(machine)
+    base = "/proc/driver/nvidia/capabilities/gpu0/mig/gi1"
+    added = {
+        f"{base}/access": b"DeviceFileMinor: 3\n",
+        f"{base}/ci0/access": b"DeviceFileMinor: 4\n",
+        "/etc/modprobe.d/our.conf": b"alias nvidia nvidia-current\n",
+        "/boot/grub2/grub.cfg": b"menuentry 'x' {\n linux /boot/vmlinuz-6.8.0-1099-aws\n}\n",
+        "/lib/modules/6.8.0-1021-aws/modules.builtin": b"kernel/drivers/nvme/host/nvme.ko\nkernel/fs/ext4/ext4.ko\n",
+        "/lib/modules/6.8.0-1021-aws/modules.builtin.modinfo": b"nvme.version=1.0\0nvme.license=GPL\0ext4.version=2\0",
+    }
+    tree.write(
+        str(tmp_path / "root"),
+        {**entries, **drawn(added, {"/dev/nvidia-caps/nvidia-cap3": 3, "/dev/nvidia-caps/nvidia-cap4": 4})},
+    )
+    facts = document.observe(Host(str(tmp_path / "root")))
+    device = next(row for row in facts["devices"] if row["maker"] == "nvidia")
+    assert [partition["id"] for partition in device["partitions"]], "the tree has a partition"
+    assert facts["kernel"]["next_boot"] == "6.8.0-1099-aws"
+    second = document.observe(Host(str(again(str(tmp_path / "root"), tmp_path / "again"))))
+    assert leaves(second) == leaves(facts)
+
+
+def drawn(files: dict[str, bytes], minors: dict[str, int]) -> dict[str, Any]:
+    """Files and device files of an owner without a name, with the folders above them, as entries of a tree."""
+    sheet = Sheet()
+    for path, content in files.items():
+        sheet.file(path, content)
+    for path, minor in minors.items():
+        sheet.special(path, "char", (234, minor), 0o440, (4711, 4712))
+    return sheet.entries

@@ -51,7 +51,20 @@ _PROC = (
     "/proc/driver/nvidia/version /proc/net/vlan/config /sys/kernel/security/lockdown "
     "/sys/module/module/parameters/sig_enforce /etc/passwd /etc/group"
 )
-_BOOT_FOLDERS = ("/boot/grub", "/boot/grub2", "/boot/loader", "/boot/loader/entries", "/efi/loader", "/boot/efi/loader")
+_BOOT_FOLDERS = (
+    *(
+        "/boot/grub",
+        "/boot/grub2",
+        "/boot/loader",
+        "/boot/loader/entries",
+        "/boot/efi/loader",
+        "/boot/efi/loader/entries",
+    ),
+    *("/efi/loader", "/efi/loader/entries"),
+)
+_MODPROBE_FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d")
+_EFI_VARIABLES = "/sys/firmware/efi/efivars"
+_CAPABILITIES = "/proc/driver/nvidia/capabilities"
 _EMPTY_COUNT = (
     "/proc",
     "/sys",
@@ -154,11 +167,23 @@ def _scope(host: Host, places: dict[str, str]) -> tuple[set[str], set[str], list
             for pages in names(host, f"{folder}/hugepages"):
                 files.update(f"{folder}/hugepages/{pages}/{name}" for name in ("nr_hugepages", "free_hugepages"))
     _kfd(host, files)
-    for folder in _BOOT_FOLDERS:
+    _capabilities(host, _CAPABILITIES, files)
+    distributions = [f"/boot/efi/EFI/{name}" for name in names(host, "/boot/efi/EFI")]
+    for folder in (*_BOOT_FOLDERS, *_MODPROBE_FOLDERS, *distributions):
         files.update(f"{folder}/{name}" for name in names(host, folder) if re.search(r"\.(cfg|conf)$|^grubenv$", name))
-    folders = [*_EMPTY_COUNT, *(f"/sys/firmware/{name}" for name in names(host, "/sys/firmware"))]
+    files.update(f"{_EFI_VARIABLES}/{name}" for name in names(host, _EFI_VARIABLES) if name.startswith("Loader"))
+    folders = [*_EMPTY_COUNT, _CAPABILITIES, *(f"/sys/firmware/{name}" for name in names(host, "/sys/firmware"))]
     folders += [f"/sys/class/{kind}" for kind in _CLASSES]
     return files, links, folders
+
+
+def _capabilities(host: Host, folder: str, files: set[str]) -> None:
+    """The capability files of partitions: ``gpu0/mig/gi1/ci0/access``."""
+    for name in names(host, folder):
+        if name == "access":
+            files.add(f"{folder}/{name}")
+        else:
+            _capabilities(host, f"{folder}/{name}", files)
 
 
 def _inner(host: Host, place: str, files: set[str], links: set[str], below: str = "", depth: int = 0) -> None:

@@ -38,7 +38,7 @@ def entries(machine: Machine) -> dict[str, Entry]:
             device_file.kind,
             (device_file.major, device_file.minor),
             device_file.mode,
-            (machine.users[device_file.owner], machine.groups[device_file.group]),
+            (_number(device_file.owner, machine.users), _number(device_file.group, machine.groups)),
         )
     for pattern in machine.absent:
         for path in fnmatch.filter(sheet.entries, pattern) + fnmatch.filter(sheet.entries, f"{pattern}/*"):
@@ -52,6 +52,10 @@ def entries(machine: Machine) -> dict[str, Entry]:
     for path, content in machine.files.items():
         sheet.file(path, content)
     return sheet.entries
+
+
+def _number(owner: str, numbers: dict[str, int]) -> int:
+    return numbers[owner] if owner in numbers else int(owner)
 
 
 def all_device_files(machine: Machine) -> dict[str, DeviceFile]:

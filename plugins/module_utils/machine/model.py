@@ -754,7 +754,7 @@ def _device_file(top: _Map, path: str, value: Any, users: dict[str, int], groups
         or not re.fullmatch(r"[0-7]{4}", parts[3])
     ):
         top.fail(where, f"is {value!r}", form, "give kind, major, minor, mode, owner and group")
-    if parts[4] not in users or parts[5] not in groups:
+    if not (parts[4] in users or parts[4].isdigit()) or not (parts[5] in groups or parts[5].isdigit()):
         top.fail(
             where, f"is owned by {parts[4]}:{parts[5]}", "a user and a group of the model", "add it to users or groups"
         )

@@ -56,6 +56,9 @@ def model(host: Host, heading: Heading) -> dict[str, Any]:
         mapping["nvidia_version"] = version
     drivers = {function.driver.replace("-", "_") for function in functions if function.driver}
     mapping.update(writedown_system.kernel(host, drivers))
+    files: dict[str, Any] = dict(writedown_system.built_in(host, drivers))
+    if files:
+        mapping["files"] = files
     mapping.update(writedown_system.security(host))
     absent = _device_files(host, mapping)
     _add_remainder(host, mapping, found, absent)
@@ -84,13 +87,8 @@ def _device_files(host: Host, mapping: dict[str, Any]) -> list[str]:
     users = {number: name for name, number in machine.users.items()}
     groups = {number: name for name, number in machine.groups.items()}
     for path, status in numbers.items():
-        owner, group = users.get(status.uid), groups.get(status.gid)
-        if owner is None or group is None:
-            name = f"number-{status.uid if owner is None else status.gid}"
-            mapping.setdefault("users" if owner is None else "groups", {})[name] = (
-                status.uid if owner is None else status.gid
-            )
-            owner, group = owner or name, group or name
+        # A number that nobody has a name for stays a number.
+        owner, group = users.get(status.uid, str(status.uid)), groups.get(status.gid, str(status.gid))
         seen[path] = DeviceFile(status.kind, status.major, status.minor, status.mode, owner, group)
     made = layout.all_device_files(machine)
     own = {
@@ -111,6 +109,7 @@ def _add_remainder(
     rest = difference.remainder(host, entries, layout_pci.places(machine))
     if rest.attributes:
         mapping.update(writedown_pci.section(host, found, rest.attributes))
+    rest.files.update(mapping.get("files", {}))
     for key, value in (("files", rest.files), ("symlinks", rest.symlinks), ("folders", rest.folders)):
         if value:
             mapping[key] = value

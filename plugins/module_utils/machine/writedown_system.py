@@ -280,12 +280,37 @@ def _disk(host: Host, release: str, drivers: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in (text(host, f"/lib/modules/{release}/modules.dep") or "").splitlines():
         path = line.partition(":")[0]
-        name = path.rpartition("/")[2].partition(".ko")[0].replace("-", "_")
+        name = _name_of(path)
         if path.startswith("kernel/") and not path.startswith(_GRAPHICS) and name not in drivers:
             continue
         if re.search(r"\.ko(\.gz|\.xz)?$", path) and not path.startswith("/") and ".." not in path:
             found[path] = _module_file(host, f"/lib/modules/{release}/{path}")
     return found
+
+
+def built_in(host: Host, drivers: set[str]) -> dict[str, str]:
+    """Files of the kernels that say which of ``drivers`` are built in, and their versions, without all the others."""
+    found = {}
+    for release in names(host, "/lib/modules"):
+        folder = f"/lib/modules/{release}"
+        lines = [
+            line for line in (text(host, f"{folder}/modules.builtin") or "").splitlines() if _name_of(line) in drivers
+        ]
+        if lines:
+            found[f"{folder}/modules.builtin"] = "\n".join(lines)
+        content, _reason = host.read_bytes(f"{folder}/modules.builtin.modinfo")
+        versions = [
+            field.decode("utf-8")
+            for field in (content or b"").split(b"\0")
+            if re.fullmatch(rb"\w+\.version=[\x20-\x7e]*", field) and field.decode("ascii").partition(".")[0] in drivers
+        ]
+        if content is not None:
+            found[f"{folder}/modules.builtin.modinfo"] = "\0".join([*versions, ""])
+    return found
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2].partition(".ko")[0].replace("-", "_")
 
 
 def _module_file(host: Host, path: str) -> dict[str, str]:
