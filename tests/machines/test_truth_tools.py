@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.amd import tool as amd
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.intel import tool as intel
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.nvidia import tool as nvidia
 from ansible_collections.accelerator.ops.tests.fakes import tool_node
 from ansible_collections.accelerator.ops.tests.machines.conftest import Compare
 
@@ -98,3 +102,71 @@ def test_nvidia_smi(see: Seen, data: Path, comparison: Compare) -> None:
             loaded = [row["loaded"] for row in facts["drivers"] if row["name"] == "nvidia"]
             one.same(f"{path.stem} driver", loaded, [truth["driver"]])
     assert gpus == 22
+
+
+def _expected() -> dict[str, Any]:
+    table: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("expected_tools.yml").read_text(encoding="utf-8"))
+    return table
+
+
+def _at(row: Any, path: str) -> Any:
+    for part in path.split("."):
+        row = None if row is None else row.get(part)
+    return row
+
+
+def test_captures_without_a_truth(see: Seen, data: Path, comparison: Compare) -> None:
+    with comparison("values of makers' tools written by hand", 100) as one:
+        for case in _expected()["facts"]:
+            path = data / case["capture"]
+            text = path.read_text(encoding="utf-8")
+            if "inside" in case:
+                text = json.dumps(json.loads(text)[case["inside"]])
+            listed = [{"device_id": n, "pci_bdf_address": bus} for n, bus in enumerate(case["devices"])]
+            answers = {"*": {"print": text}, "discovery -j": {"print": json.dumps({"device_list": listed})}}
+            facts = see(dict.fromkeys(case["devices"], case["function"]), {case["tool"]: answers})
+            devices = {device["id"]: device for device in facts["devices"]}
+            for bus, fields in case["devices"].items():
+                for field, value in fields.items():
+                    one.same(f"{path.stem} {bus} {field}", _at(devices[bus], field), value)
+                    if value is None:
+                        reasons = [why for at, why in devices[bus]["unknown"].items() if field.startswith(at)]
+                        one.same(
+                            f"{path.stem} {bus} {field} reason", [why for why in reasons if "smi" in why] != [], True
+                        )
+            name, loaded = case["driver"]
+            one.same(
+                f"{path.stem} driver", [row["loaded"] for row in facts["drivers"] if row["name"] == name], [loaded]
+            )
+            one.same(f"{path.stem} links", len(facts["links"]), case["links"])
+
+
+def test_readers(data: Path, comparison: Compare) -> None:
+    expected = _expected()["readers"]
+    with comparison("values of the readers of makers' tools", 140) as one:
+        for case in expected["cards"]:
+            cards = amd.read_cards((data / case["capture"]).read_text(encoding="utf-8"))
+            one.same(f"{case['capture']} cards", sorted(cards), [str(number) for number in range(case["number"])])
+            for number, card in cards.items():
+                for field, value in case["fields"].items():
+                    one.same(f"{case['capture']} {number} {field}", card[field], value)
+                if "nodes" in case:
+                    node = amd.look(card, "(topology) numa node")
+                    one.same(f"{case['capture']} {number} node", int(str(node)), case["nodes"][int(number)])
+        for case in expected["matrices"]:
+            pairs = dict(nvidia.read_matrix((data / case["capture"]).read_text(encoding="utf-8")))
+            one.same(f"{case['capture']} pairs", len(pairs), case["pairs"])
+            for pair, count in pairs.items():
+                one.same(f"{case['capture']} {pair}", count, case["count"])
+        for case in expected["partitions"]:
+            names = nvidia.read_names((data / case["capture"]).read_text(encoding="utf-8"))
+            profiles = {number: profile for (_gpu, number), (profile, _uuid) in names.items()}
+            one.same(case["capture"], profiles, case["profiles"])
+        for capture in expected["refused"]:
+            text = (data / capture).read_text(encoding="utf-8")
+            for read in (nvidia.read_xml, amd.read_cards, intel.read_device):
+                try:
+                    found = read(text)
+                except (ValueError, TypeError, AttributeError, KeyError):
+                    found = None
+                one.same(f"{capture} {read.__module__}", found, None)

@@ -147,6 +147,8 @@ def fields(name: str, wanted: Wanted, look: Callable[[str], object], book: Book)
     for path, names, parse in wanted:
         answers = [value(name, look(one)) for one in names]
         put(values, book, path, next((one for one in answers if one.value is not None), answers[-1]), parse)
+        if book.unknown.get(path, "").startswith("unexpected"):
+            book.unknown[path] = f"{name}: {book.unknown[path]}"
     return values
 
 

@@ -21,7 +21,7 @@ from ...vendor.tools import Tools, tool_of
 _COMPARED = ("uuid", "serial", "firmware.vbios", "firmware.gsp", "numa_node", "fabric.clique")
 """What must be the same in both. Names and sizes are not: makers and the kernel word and round them differently."""
 _NOT_ASKED = "the maker's tool is not asked"
-_TOLD = ("uuid", "serial", "memory_mib", "firmware", "firmware.vbios", "firmware.gsp", "partitions")
+_TOLD = ("model", "uuid", "serial", "memory_mib", "firmware", "firmware.vbios", "firmware.gsp", "partitions")
 """What the kernel may tell and else the tool: where neither does, both say why."""
 _FINAL = re.compile("this (device|maker) has|uses the memory")
 

@@ -155,7 +155,7 @@ def _device(name: str, card: dict[str, Any], row: Optional[Row], book: Book) -> 
     values = fields(name, _WANTED, lambda path: look(card, path), book)
     if row is not None and not set(row["firmware"] or ()) - {"vbios"}:  # the kernel names them otherwise
         for key, version in card.items():
-            if key.endswith(" firmware version") and value(name, version).value:
+            if key.endswith(" firmware version") and str(version).strip("0x."):  # zeros: the device has no such block
                 values["firmware"][key[: -len(" firmware version")].replace(" ", "_")] = version
     return values
 

@@ -92,15 +92,25 @@ def _dma_buf(host: Host) -> str | None:
     return "dmabuf" if is_new and _OPEN_MODULE in (host.read("/proc/driver/nvidia/version").value or "") else None
 
 
-def _nvml(tools: Tools, rows: Mapping[str, Row]) -> Heard | None:
+def _program(host: Host) -> tuple[str, ...] | None:
+    """How NVML is asked: by a Python of its own. In a recording, as it was asked then."""
+    if not host.is_live:
+        return next((argv for argv in host.answers if argv[1:2] == ("-c",) and '"pynvml"' in argv[2]), None)
     found = importlib.util.find_spec("pynvml")
     if found is None or not found.origin:
-        tools.note(NVML, "absent", "pynvml is not installed")
         return None
     from . import nvml
 
     source = nvml.__loader__.get_source(nvml.__name__)  # type: ignore[union-attr]
-    said = tools.run(NVML, "-c", source, found.origin.rpartition("/")[0], path=sys.executable)
+    return sys.executable, "-c", source, found.origin.rpartition("/")[0]
+
+
+def _nvml(tools: Tools, rows: Mapping[str, Row]) -> Heard | None:
+    argv = _program(tools.host)
+    if argv is None:
+        tools.note(NVML, "absent", "pynvml is not installed")
+        return None
+    said = tools.run(NVML, *argv[1:], path=argv[0])
     values: dict[str, dict[str, Any]] = {}
     unknown: dict[str, dict[str, str]] = {}
     links: dict[str, dict[str, int]] = {}
@@ -190,7 +200,7 @@ def read_xml(text: str) -> Any:
 
     start, end = text.find("<nvidia_smi_log"), text.rfind("</nvidia_smi_log>")
     if start < 0 or end < start or "<!ENTITY" in text:
-        raise ValueError("" if start < 0 else "XML that ends early" if end < 0 else "XML with entities")
+        raise ValueError("" if start < 0 else "XML that ends early" if end < start else "XML with entities")
     try:
         return ElementTree.fromstring(text[start:end] + "</nvidia_smi_log>")
     except ElementTree.ParseError as error:
