@@ -16,15 +16,23 @@ from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.next
 
 EFI = "/sys/firmware/efi/efivars"
 GUID = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-MENU = """
+HEAD = """
 load_env
-set default="${saved_entry}"
-menuentry A { linux /boot/vmlinuz-6.2
-}
-menuentry B { linux /vmlinuz-6.1
-}
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+else
+   set default="${saved_entry}"
+fi
 """
-FEDORA = 'load_env\nset default="${saved_entry}"\nblscfg\n'
+MENU = f"""{HEAD}
+menuentry A {{
+  linux /boot/vmlinuz-6.2
+}}
+menuentry B {{
+  linux /vmlinuz-6.1
+}}
+"""
+FEDORA = f"{HEAD}blscfg\n"
 ENVIRONMENT = "# GRUB Environment Block\nsaved_entry=1\n####"
 SYSTEMD = {
     "/efi/loader/loader.conf": "default a-*\n",
@@ -82,7 +90,7 @@ def kernel_image(text):
         # images that do not carry their release in their name: a link, or the header
         (
             {
-                "/boot/grub/grub.cfg": "menuentry A { linux /vmlinuz\n}",
+                "/boot/grub/grub.cfg": "menuentry A {\nlinux /vmlinuz\n}",
                 "/vmlinuz": ("link", "boot/vmlinuz-6.1.0-50-amd64"),
                 "/boot/vmlinuz-6.1.0-50-amd64": b"",
             },
@@ -90,7 +98,7 @@ def kernel_image(text):
         ),
         (
             {
-                "/boot/grub/grub.cfg": "menuentry A { linux /vmlinuz-linux\n}",
+                "/boot/grub/grub.cfg": "menuentry A {\nlinux /vmlinuz-linux\n}",
                 "/boot/vmlinuz-linux": kernel_image(b"6.10.4-arch2-1 (linux@archlinux) #1 SMP\0"),
             },
             "6.10.4-arch2-1",
@@ -121,7 +129,7 @@ def test_next_release(node, files, release):
             {"/boot/grub/grub.cfg": MENU, "/boot/grub2/grub.cfg": MENU, "/boot/grub2/grubenv": ENVIRONMENT},
             "grub.cfg in /boot/grub2 and in /boot/grub start different kernels",
         ),
-        ({"/boot/grub/grub.cfg": "menuentry 'A"}, "boot loader configuration: a quote is not closed in line 1"),
+        ({"/boot/grub/grub.cfg": "menuentry 'A' {"}, "boot loader configuration: the last 'menuentry' is not closed"),
         ({"/boot/grub/grub.cfg": b"menuentry \xff"}, "/boot/grub/grub.cfg: not UTF-8 text"),
         ({"/boot/grub2/grub.cfg": FEDORA}, "GRUB has no menu entry"),
         (
@@ -133,12 +141,12 @@ def test_next_release(node, files, release):
             "boot loader configuration: grubenv is no GRUB environment block",
         ),
         (
-            {"/boot/grub/grub.cfg": "menuentry A { linux /vmlinuz-linux\n}", "/boot/vmlinuz-linux": b"HdrS"},
+            {"/boot/grub/grub.cfg": "menuentry A {\nlinux /vmlinuz-linux\n}", "/boot/vmlinuz-linux": b"HdrS"},
             "the next kernel image /vmlinuz-linux does not tell its release",
         ),
         (
             {
-                "/boot/grub/grub.cfg": "menuentry A { linux /vmlinuz-linux\n}",
+                "/boot/grub/grub.cfg": "menuentry A {\nlinux /vmlinuz-linux\n}",
                 "/boot/vmlinuz-linux": kernel_image(b"6.10.4-arch2-1 (x)"),
                 "/vmlinuz-linux": kernel_image(b"6.9.1-arch2-1 (x)"),
             },

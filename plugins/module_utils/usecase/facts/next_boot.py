@@ -28,67 +28,51 @@ def next_release(host: Host) -> Answer:
 
 
 def _next_kernel(host: Host) -> Kernel:
-    configurations, hidden = _grub_configurations(host)
-    running = (_efi_text(host, "LoaderInfo") or "").lower()
+    menus, hidden = _grub_menus(host)
+    loaders = []
+    running = _efi_text(host, "LoaderInfo").lower()
     if running.startswith("systemd-boot"):
-        configurations, hidden = [], None
-    loader_folders = []
-    for folder in _EFI_FOLDERS:
+        menus, hidden = {}, None
+    for folder in () if running.startswith("grub") else _EFI_FOLDERS:
         place = host.resolve(f"{folder}/loader/loader.conf")
         if place.value is not None:
-            loader_folders.append(folder)
-        elif place.reason != MISSING and not configurations:
+            loaders.append(folder)
+        elif place.reason != MISSING and not menus:
             hidden = f"{folder}/loader/loader.conf: {place.reason}"
-    if running.startswith("grub"):
-        loader_folders = []
-    if configurations and loader_folders:
+    if menus and loaders:
         raise Undecidable(
-            f"both GRUB ({configurations[0]}/grub.cfg) and systemd-boot "
-            f"({loader_folders[0]}/loader/loader.conf) are here"
+            f"both GRUB ({min(menus)}/grub.cfg) and systemd-boot ({loaders[0]}/loader/loader.conf) are here"
         )
-    if loader_folders and hidden is None:
-        return _from_systemd_boot(host, loader_folders[0])
-    if configurations:
-        kernels = {_from_grub(host, folder) for folder in configurations}
+    if menus:
+        from ...codec import grub  # compiled only where it is in use
+
+        kernels = {
+            grub.next_kernel(text, folder, host.read, lambda: _snippets(host, f"/boot/{_ENTRIES}"))
+            for folder, text in menus.items()
+        }
         if len(kernels) > 1:
-            raise Undecidable(f"grub.cfg in {' and in '.join(configurations)} start different kernels")
+            raise Undecidable(f"grub.cfg in {' and in '.join(menus)} start different kernels")
         return kernels.pop()
-    if hidden is not None:
-        raise Undecidable(hidden)
-    raise Undecidable("no configuration of GRUB or systemd-boot in /boot, /efi or /boot/efi")
+    if hidden is not None or not loaders:
+        raise Undecidable(hidden or "no configuration of GRUB or systemd-boot in /boot, /efi or /boot/efi")
+    return _from_systemd_boot(host, loaders[0])
 
 
-def _grub_configurations(host: Host) -> tuple[list[str], str | None]:
-    """Folders with a grub.cfg that has a menu, and why one could not be read (None: all could)."""
-    folders = list(_GRUB_FOLDERS)
-    hidden = None
+def _grub_menus(host: Host) -> tuple[dict[str, str], str | None]:
+    """Each grub.cfg that has a menu by its folder, and why one could not be read (None: all could)."""
     distributions = host.list("/boot/efi/EFI")
-    if distributions.value is not None:
-        folders += [f"/boot/efi/EFI/{name}" for name in distributions.value]
-    elif distributions.reason != MISSING:
-        hidden = f"/boot/efi/EFI: {distributions.reason}"
-    found: dict[str, str] = {}
-    for folder in folders:
+    hidden = None if distributions.reason in (None, MISSING) else f"/boot/efi/EFI: {distributions.reason}"
+    found: dict[str, tuple[str, str]] = {}
+    for folder in (*_GRUB_FOLDERS, *(f"/boot/efi/EFI/{name}" for name in distributions.value or ())):
         path = f"{folder}/grub.cfg"
         answer = host.read(path)
         if answer.value is None:
-            if answer.reason != MISSING:
-                hidden = f"{path}: {answer.reason}"
+            hidden = hidden if answer.reason == MISSING else f"{path}: {answer.reason}"
         elif "menuentry" in answer.value or "blscfg" in answer.value:
             # Distributions link these folders to each other. A file without a menu only points to another.
-            found.setdefault(host.resolve(path).value or path, folder)
+            found.setdefault(host.resolve(path).value or path, (folder, answer.value))
     # What is hidden below /boot/efi is in practice the small file that points to the one found.
-    return list(found.values()), None if found else hidden
-
-
-def _from_grub(host: Host, folder: str) -> Kernel:
-    answer = host.read(f"{folder}/grub.cfg")
-    if answer.value is None:
-        raise Undecidable(f"{folder}/grub.cfg: {answer.reason}")
-    from ...codec import grub  # compiled only where it is in use
-
-    files = grub.Files(folder, host.read, lambda: _snippets(host, f"/boot/{_ENTRIES}"))
-    return grub.GrubMenu(answer.value, files).next_kernel()
+    return dict(found.values()), None if found else hidden
 
 
 def _snippets(host: Host, folder: str) -> list[boot_entry.Snippet]:
@@ -100,33 +84,26 @@ def _snippets(host: Host, folder: str) -> list[boot_entry.Snippet]:
     snippets = []
     for name in names.value:
         if name.endswith(".conf"):
-            answer = host.read(f"{folder}/{name}")
-            if answer.value is None:
-                raise Undecidable(f"{folder}/{name}: {answer.reason}")
-            snippets.append(boot_entry.read_snippet(name, answer.value))
+            snippets.append(boot_entry.read_snippet(name, _text(host, f"{folder}/{name}")))
     return snippets
 
 
-def _from_systemd_boot(host: Host, folder: str) -> Kernel:
-    configuration = host.read(f"{folder}/loader/loader.conf")
-    if configuration.value is None:
-        raise Undecidable(f"{folder}/loader/loader.conf: {configuration.reason}")
-    from ...codec import systemd_boot  # compiled only where it is in use
+def _text(host: Host, path: str) -> str:
+    answer = host.read(path)
+    if answer.value is None:
+        raise Undecidable(f"{path}: {answer.reason}")
+    return answer.value
 
+
+def _from_systemd_boot(host: Host, folder: str) -> Kernel:
     # The extended boot partition is /boot where the EFI partition is elsewhere.
-    folders = [folder] if folder == "/boot" else [folder, "/boot"]
-    snippets = [snippet for place in folders for snippet in _snippets(host, f"{place}/{_ENTRIES}")]
-    unified = [host.list(f"{place}/EFI/Linux") for place in folders]
-    wishes = [
-        wish
-        for wish in (_efi_text(host, "LoaderEntryOneShot"), _efi_text(host, "LoaderEntryDefault"))
-        if wish is not None
-    ]
-    kernel = systemd_boot.next_kernel(
-        [wish for wish in wishes if wish is not None],
-        configuration.value,
-        snippets,
-        any(name.lower().endswith(".efi") for names in unified for name in names.value or ()),
+    folders = dict.fromkeys((folder, "/boot"))
+    unified = [name for place in folders for name in host.list(f"{place}/EFI/Linux").value or ()]
+    kernel = boot_entry.systemd_kernel(
+        [_efi_text(host, "LoaderEntryOneShot"), _efi_text(host, "LoaderEntryDefault")],
+        _text(host, f"{folder}/loader/loader.conf"),
+        [snippet for place in folders for snippet in _snippets(host, f"{place}/{_ENTRIES}")],
+        any(name.lower().endswith(".efi") for name in unified),
         _efi_text(host, "LoaderEntryLastBooted"),
     )
     if kernel is None:
@@ -134,12 +111,10 @@ def _from_systemd_boot(host: Host, folder: str) -> Kernel:
     return kernel
 
 
-def _efi_text(host: Host, name: str) -> str | None:
-    """The text in an EFI variable of the boot loader, or None where there is none."""
+def _efi_text(host: Host, name: str) -> str:
+    """The text in an EFI variable of the boot loader, empty where there is none."""
     content, _reason = host.read_bytes(f"{_EFI_VARIABLES}/{name}-{_LOADER_GUID}", 4096)
-    if content is None or len(content) < 6:
-        return None
-    return content[4:].decode("utf-16-le", "replace").partition("\0")[0]
+    return (content or b"")[4:].decode("utf-16-le", "replace").partition("\0")[0]
 
 
 def _release(host: Host, kernel: Kernel) -> str:
@@ -147,17 +122,12 @@ def _release(host: Host, kernel: Kernel) -> str:
     if release is not None:
         return release
     image = "/" + kernel.image.lstrip("/")
-    found = set()
-    for place in (f"/boot{image}", f"/efi{image}", f"/boot/efi{image}", image):
-        real = host.resolve(place)
-        if real.value is None:
-            continue
-        named = boot_entry.release_of(Kernel(real.value, None)) or _stated_release(host, real.value)
-        if named is not None:
-            found.add(named)
-    if len(found) == 1:
-        return found.pop()
-    raise Undecidable(f"the next kernel image {image} does not tell its release")
+    places = [host.resolve(f"{folder}{image}").value for folder in ("", *_EFI_FOLDERS)]
+    named = [boot_entry.release_of(Kernel(real, None)) or _stated_release(host, real) for real in places if real]
+    found = {release for release in named if release is not None}
+    if len(found) != 1:
+        raise Undecidable(f"the next kernel image {image} does not tell its release")
+    return found.pop()
 
 
 def _stated_release(host: Host, path: str) -> str | None:
