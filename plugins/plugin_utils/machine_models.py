@@ -41,6 +41,51 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
+class _Dumper(yaml.SafeDumper):
+    """What fits on a line stands on one, as a human would write a model."""
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: Any = None) -> yaml.MappingNode:
+        node = super().represent_mapping(tag, mapping, flow_style)
+        node.flow_style = _width(node) <= _LINE
+        return node
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: Any = None) -> yaml.SequenceNode:
+        node = super().represent_sequence(tag, sequence, flow_style)
+        node.flow_style = _width(node) <= _LINE
+        return node
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Top(dict):  # type: ignore[type-arg]
+    """The outermost mapping, which never stands on one line."""
+
+
+def _represent_top(dumper: _Dumper, top: _Top) -> yaml.MappingNode:
+    return yaml.SafeDumper.represent_mapping(dumper, "tag:yaml.org,2002:map", top.items(), flow_style=False)
+
+
+_Dumper.add_representer(_Top, _represent_top)
+_LINE = 130
+
+
+def _width(node: yaml.Node) -> int:
+    """About how many columns a node takes on one line."""
+    if isinstance(node, yaml.MappingNode):
+        return 2 + sum(_width(key) + _width(value) + 4 for key, value in node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return 2 + sum(_width(item) + 2 for item in node.value)
+    return len(node.value) + (1000 if "\n" in node.value else 0)
+
+
+def dump(mapping: dict[str, Any]) -> str:
+    """A model's mapping as text, so short that it can be read; ``parse`` reads the same machine from it."""
+    return yaml.dump(
+        _Top(mapping), Dumper=_Dumper, sort_keys=False, width=10000, allow_unicode=True, explicit_start=True
+    )
+
+
 def shipped() -> dict[str, str]:
     """The models that come with the collection: name to path."""
     folder = os.path.realpath(SHIPPED)

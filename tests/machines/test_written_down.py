@@ -62,6 +62,9 @@ def test_model_written_down_is_the_same_model(name: str, models: dict[str, Path]
     machine = machine_models.load(machine_models.find(name))
     mapping = writedown.model(Host(str(models[name])), machine.heading)
     assert machine_models.parse(yaml.safe_dump(mapping, sort_keys=False), name) == machine
+    text = machine_models.dump(mapping)
+    assert machine_models.parse(text, name) == machine
+    assert len(text.splitlines()) <= 170, "a human should be able to read it"
 
 
 def test_a_lost_file_is_no_longer_in_the_model(models: dict[str, Path], tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def places(machine: Machine) -> dict[str, str]:
 def functions(sheet: Sheet, machine: Machine) -> None:
     """All functions with their links, drivers, groups and subsystems."""
     where = places(machine)
+    behind = buses(machine)
     for function in machine.functions:
         place = where[function.address]
         sheet.folder(place)
@@ -71,7 +72,7 @@ def functions(sheet: Sheet, machine: Machine) -> None:
             sheet.link(f"{place}/subsystem", "/sys/bus/pci")
         _identity(sheet, place, function)
         _locality(sheet, place, function, machine)
-        _wiring(sheet, place, function, machine)
+        _wiring(sheet, place, function, behind.get(function.address))
         if function.driver is not None:
             _driver(sheet, place, function.address, "pci", function.driver, machine)
         if function.iommu_group is not None:
@@ -183,7 +184,7 @@ def cpumap(cpus: list[int], machine: Machine) -> str:
     return ",".join(f"{(mask >> (32 * word)) & 0xFFFFFFFF:08x}" for word in reversed(range(words)))
 
 
-def _wiring(sheet: Sheet, place: str, function: Function, machine: Machine) -> None:
+def _wiring(sheet: Sheet, place: str, function: Function, behind: Optional[tuple[int, int]]) -> None:
     if function.link is not None:
         for name, text in link_texts(function.link).items():
             sheet.file(f"{place}/{name}", text)
@@ -196,12 +197,11 @@ def _wiring(sheet: Sheet, place: str, function: Function, machine: Machine) -> N
     if function.sriov is not None:
         sheet.file(f"{place}/sriov_totalvfs", str(function.sriov[0]))
         sheet.file(f"{place}/sriov_numvfs", str(function.sriov[1]))
-    buses = behind(function, machine)
-    if buses is not None:
-        sheet.file(f"{place}/secondary_bus_number", str(buses[0]))
-        sheet.file(f"{place}/subordinate_bus_number", str(buses[1]))
+    if behind is not None:
+        sheet.file(f"{place}/secondary_bus_number", str(behind[0]))
+        sheet.file(f"{place}/subordinate_bus_number", str(behind[1]))
     if function.vendor and function.device and function.pci_class:
-        sheet.file(f"{place}/config", _config(function, buses))
+        sheet.file(f"{place}/config", _config(function, behind))
 
 
 def link_texts(link: Link) -> dict[str, str]:
@@ -218,21 +218,42 @@ def _speed(gts: Optional[float]) -> str:
     return "Unknown" if gts is None else f"{gts:.1f} GT/s PCIe"
 
 
-def behind(function: Function, machine: Machine) -> Optional[tuple[int, int]]:
-    """First and last bus behind a bridge; None for other functions, and for a free slot, whose bus nothing tells."""
-    if not function.is_bridge:
-        return None
-    below, buses = {function.address}, []
-    for _round in machine.functions:
-        more = {one.address for one in machine.functions if one.parent in below} - below
-        if not more:
-            break
-        below |= more
-        buses += [int(address.split(":")[1], 16) for address in more]
-    return (min(buses), max(buses)) if buses else None
+def buses(machine: Machine) -> dict[str, tuple[int, int]]:
+    """First and last bus behind each bridge. Behind a free slot is the next number that nothing has, as in firmware."""
+    children: dict[str, list[str]] = {}
+    used = set()
+    for function in machine.functions:
+        used.add(_bus(function.address))
+        if function.parent is not None:
+            children.setdefault(function.parent, []).append(function.address)
+    found: dict[str, tuple[int, int]] = {}
+    for function in machine.functions:
+        if function.is_bridge and function.address not in children:
+            domain, number = _bus(function.address)
+            while (domain, number) in used and number < 255:
+                number += 1
+            used.add((domain, number))
+            found[function.address] = (number, number)
+
+    def behind(address: str) -> tuple[int, int]:
+        if address not in found:
+            below = children[address]
+            own = [_bus(child)[1] for child in below]
+            last = [behind(child)[1] for child in below if child in children or child in found]
+            found[address] = (min(own), max(own + last))
+        return found[address]
+
+    for address in children:
+        behind(address)
+    return found
 
 
-def _config(function: Function, buses: Optional[tuple[int, int]]) -> bytes:
+def _bus(address: str) -> tuple[str, int]:
+    domain, bus, _rest = address.split(":")
+    return domain, int(bus, 16)
+
+
+def _config(function: Function, behind: Optional[tuple[int, int]]) -> bytes:
     """The configuration space: the header, and whole with its ACS capability where the model knows of one."""
     header = bytearray(64)
     struct.pack_into("<HH", header, 0, int(function.vendor or "0", 16), int(function.device or "0", 16))
@@ -241,7 +262,7 @@ def _config(function: Function, buses: Optional[tuple[int, int]]) -> bytes:
     if function.is_bridge:
         header[14] = 1
         primary = int(function.address.split(":")[1], 16)
-        header[24:27] = bytes((primary, *(buses or (0, 0))))
+        header[24:27] = bytes((primary, *(behind or (0, 0))))
     elif function.subsystem:
         struct.pack_into("<HH", header, 44, *(int(part, 16) for part in function.subsystem))
     if function.acs is None:

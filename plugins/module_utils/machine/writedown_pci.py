@@ -20,6 +20,9 @@ _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _SHARED = ("id", "subsystem", "class", "revision", "link", "driver", "acs", "aer", "sriov")
 """What functions of one type have in common."""
 
+_PARTS = ("net", "rdma", "nvme", "nvidia", "attributes")
+"""What hangs on functions, and may be alike in part."""
+
 _CLASS_NAMES = {number: name for name, number in CLASSES.items()}
 _CONFIG_BYTES = 4096
 
@@ -131,7 +134,29 @@ def _types(functions: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[s
         name = next(name for name in (base, *(f"{base}.{count}" for count in range(2, 9999))) if name not in types)
         types[name] = {key: first[key] for key in _SHARED if key in first}
         type_of.update(dict.fromkeys(members, name))
+        for key in _PARTS:
+            _share(types[name], key, [functions[address] for address in members])
     return types, type_of
+
+
+def _share(base: dict[str, Any], key: str, members: list[dict[str, Any]]) -> None:
+    """Move to the type what all its functions say alike under ``key``; a lone name stays as itself."""
+    parts = [member.get(key) for member in members]
+    if not all(isinstance(part, dict) for part in parts):
+        return
+    first: dict[str, Any] = parts[0] or {}
+    common = {
+        name: value
+        for name, value in first.items()
+        if name != "name" and all(part is not None and part.get(name, ...) == value for part in parts)
+    }
+    if not common:
+        return
+    base[key] = common
+    for member in members:
+        rest = {name: value for name, value in member.pop(key).items() if name not in common}
+        if rest:
+            member[key] = rest["name"] if set(rest) == {"name"} else rest
 
 
 def _function(host: Host, address: str, one: Found, found: dict[str, Found]) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a model is laid out: as the kernel does it, and as others read it (hwloc, kmod)."""
+"""How a model is laid out: as the kernel does it, and as kmod reads it (hwloc: tests/machines/test_lstopo.py)."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -96,28 +95,6 @@ def test_acs_stands_in_the_configuration_space(isolates: bool) -> None:
     bridge = next(one for one in machine.functions if one.is_bridge)
     entry = layout.entries(machine)[f"{layout_pci.places(machine)[bridge.address]}/config"]
     assert pci_config.acs_redirects(entry.content) is isolates
-
-
-@pytest.mark.parametrize("name", machine_models.shipped())
-def test_hwloc_sees_the_same_machine(name: str, roots: dict[str, Path]) -> None:
-    command = [program("lstopo-no-graphics"), "--input", str(roots[name]), "--if", "fsroot", "--no-caches", "-v"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    machine = machine_models.load(machine_models.find(name))
-    pictured = re.findall(
-        r"PCI L#\d+ \(busid=([0-9a-f:.]+) id=([0-9a-f]{4}):([0-9a-f]{4}) class=([0-9a-f]{4})", done.stdout
-    )
-    shown = {address: (vendor, device, pci_class) for address, vendor, device, pci_class in pictured}
-    ours = {one.address: (one.vendor, one.device, (one.pci_class or "")[:4]) for one in machine.functions}
-    assert {address: ours.get(address) for address in shown} == shown
-    expected = {
-        one.address for one in machine.functions if one.net or one.nvme or (one.pci_class or "")[:2] in ("03", "12")
-    }
-    assert expected <= set(shown), "hwloc leaves functions out"
-    assert len(re.findall(r"NUMANode L#", done.stdout)) == len(machine.numa)
-    assert len(re.findall(r"\bPU L#", done.stdout)) == sum(len(node.cpus) for node in machine.numa)
-    assert sorted(re.findall(r'Block\(Disk\) L#\d+ .*"(nvme\d+)n1"', done.stdout)) == sorted(
-        one.nvme.name for one in machine.functions if one.nvme
-    )
 
 
 @pytest.mark.parametrize("suffix", ["", ".xz", ".gz"])
