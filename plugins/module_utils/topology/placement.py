@@ -246,13 +246,18 @@ class _Search:
             self._extend((*chosen, place), bits, total + add[place - start], place + 1, more)
 
     def _close(self, chosen: tuple[int, ...], mask: int, total: int, start: int, add: list[int]) -> None:
+        kept = self.kept
         for place, one in enumerate(add, start):
-            whole = total + one + bin(mask | self.bits[place]).count("1") * self.node_unit
-            if len(self.kept) < self.limit:
-                insort(self.kept, (whole, (*chosen, place)))
-            elif whole < self.kept[-1][0]:
-                self.kept.pop()
-                insort(self.kept, (whole, (*chosen, place)))
+            whole = total + one
+            is_full = len(kept) == self.limit
+            if is_full and whole >= kept[-1][0]:
+                continue
+            whole += bin(mask | self.bits[place]).count("1") * self.node_unit
+            if is_full:
+                if whole >= kept[-1][0]:
+                    continue
+                kept.pop()
+            insort(kept, (whole, (*chosen, place)))
 
     def _is_hopeless(self, mask: int, total: int, need: int, start: int, add: list[int]) -> bool:
         """Whether no set that goes on with devices from ``start`` on can come into the list.
