@@ -19,17 +19,39 @@ DEVICES = "/sys/bus/pci/devices"
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 _ROOT_BUS = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}\Z")
+_IDENTITY = (
+    ("vendor_id", "vendor", sysfs.id4),
+    ("device_id", "device", sysfs.id4),
+    ("subsystem_vendor_id", "subsystem_vendor", sysfs.id4),
+    ("subsystem_id", "subsystem_device", sysfs.id4),
+    ("class", "class", sysfs.id6),
+    ("revision", "revision", sysfs.id2),
+)
+_LINK = (
+    ("speed_gts", "current_link_speed", sysfs.link_speed_gts),
+    ("width", "current_link_width", sysfs.link_width),
+    ("max_speed_gts", "max_link_speed", sysfs.link_speed_gts),
+    ("max_width", "max_link_width", sysfs.link_width),
+)
 NO_TREE = "the PCI tree is not in this root"
 NO_CLASS = "its class could not be read, so it may be one"
 NO_LINK = "no link is up, or the port does not say"
 
 
-def functions(host: Host) -> tuple[dict[str, Function] | None, str | None]:
+class Functions(dict[str, Function]):
+    """PCI functions by address, and what the links of bridges can do once it was read: a bridge is above many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: dict[str, dict[str, Any]] = {}
+
+
+def functions(host: Host) -> tuple[Functions | None, str | None]:
     """Every PCI function by its address, in the order of the addresses; None and the reason when sysfs has none."""
     names = host.list(DEVICES)
     if names.value is None:
         return None, f"{DEVICES} {names.reason}"
-    found: dict[str, Function] = {}
+    found = Functions()
     for name in sorted(names.value, key=_order):
         place = host.resolve(f"{DEVICES}/{name}").value
         if _ADDRESS.match(name) and place is not None:
@@ -70,6 +92,8 @@ def _parsed(answer: Answer, parse: Any) -> Optional[str]:
 def shared_fields(host: Host, function: Function, known: Mapping[str, Function], book: Book) -> dict[str, Any]:
     """What a device, NIC or SSD on PCI has in common: ``numa_node cpus pci path link sriov driver``."""
     place = function.place
+    if function.bridges is None:
+        book.miss("path", NO_TREE)
     return {
         "numa_node": numa_node(host, function, book),
         "cpus": book.take("cpus", _cpus(host, place), sysfs.cpulist),
@@ -78,12 +102,7 @@ def shared_fields(host: Host, function: Function, known: Mapping[str, Function],
         "link": link(host, function, known, book),
         "sriov": sriov(host, place),
         "driver": driver(host, place, book),
-    } | (_no_path(book) if function.bridges is None else {})
-
-
-def _no_path(book: Book) -> dict[str, Any]:
-    book.miss("path", NO_TREE)
-    return {}
+    }
 
 
 def _cpus(host: Host, place: str) -> Answer:
@@ -107,18 +126,11 @@ def numa_node(host: Host, function: Function, book: Book) -> int | None:
 
 def identity(host: Host, function: Function, book: Book) -> dict[str, Any]:
     """Vendor, device, subsystem, class and revision."""
-    place = function.place
-
-    def seen(key: str, file: str, parse: Any) -> Any:
-        return book.take(f"pci.{key}", host.read(f"{place}/{file}"), parse)
-
+    told = {"vendor_id": function.vendor_id, "device_id": function.device_id, "class": function.pci_class}
     return {
-        "vendor_id": seen("vendor_id", "vendor", sysfs.id4),
-        "device_id": seen("device_id", "device", sysfs.id4),
-        "subsystem_vendor_id": seen("subsystem_vendor_id", "subsystem_vendor", sysfs.id4),
-        "subsystem_id": seen("subsystem_id", "subsystem_device", sysfs.id4),
-        "class": seen("class", "class", sysfs.id6),
-        "revision": seen("revision", "revision", sysfs.id2),
+        # What is None is read once more, for the reason.
+        key: told.get(key) or book.take(f"pci.{key}", host.read(f"{function.place}/{file}"), parse)
+        for key, file, parse in _IDENTITY
     }
 
 
@@ -142,49 +154,38 @@ def link(host: Host, function: Function, known: Mapping[str, Function], book: Bo
     """The link that enters the card: its state, what the card can do, and which bridge above limits it."""
     ports = own_ports(function, known)
     entry = known[ports[-1]] if ports else function
-    now, can = _ends(host, entry.place)
-    speed = _number(book, "link.speed_gts", now[0], sysfs.link_speed_gts)
-    width = _number(book, "link.width", now[1], sysfs.link_width)
-    max_speed = _number(book, "link.max_speed_gts", can[0], sysfs.link_speed_gts)
-    max_width = _number(book, "link.max_width", can[1], sysfs.link_width)
+    seen = _link(host, entry.place, book)
     above = [known[address] for address in (function.bridges or ()) if address in known and address not in ports]
-    return {
-        "speed_gts": speed,
-        "width": width,
-        "max_speed_gts": max_speed,
-        "max_width": max_width,
-        "limited_by": _limit(host, above, max_speed, max_width, book),
-    }
+    return {**seen, "limited_by": _limit(host, above, seen["max_speed_gts"], seen["max_width"], known, book)}
 
 
-def _number(book: Book, key: str, answer: Answer, parse: Any) -> Any:
-    """A link value; ``Unknown``, 0 and 255 are the kernel's words for no link."""
-    if answer.value is not None and (answer.value.startswith("Unknown") or answer.value in ("0", "255")):
-        answer = Answer(None, NO_LINK)
-    return book.take(key, answer, parse)
+def _link(host: Host, place: str, book: Book, *, only_limits: bool = False) -> dict[str, Any]:
+    """What a link is and can do; ``Unknown``, 0 and 255 are the kernel's words for none."""
+    seen = {}
+    for key, file, parse in _LINK[2:] if only_limits else _LINK:
+        answer = host.read(f"{place}/{file}")
+        if answer.value is not None and (answer.value.startswith("Unknown") or answer.value in ("0", "255")):
+            answer = Answer(None, NO_LINK)
+        seen[key] = book.take(f"link.{key}", answer, parse)
+    return seen
 
 
-def _ends(host: Host, place: str) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
-    return (
-        (host.read(f"{place}/current_link_speed"), host.read(f"{place}/current_link_width")),
-        (host.read(f"{place}/max_link_speed"), host.read(f"{place}/max_link_width")),
-    )
-
-
-def _limit(host: Host, above: list[Function], speed: float | None, width: int | None, book: Book) -> str | None:
+def _limit(
+    host: Host, above: list[Function], speed: float | None, width: int | None, known: Mapping[str, Function], book: Book
+) -> str | None:
     """The innermost bridge that can do less than the card. A bridge that does not say cannot be ruled out."""
     if speed is None or width is None:
         return None
     silent = None
+    limits = known.limits if isinstance(known, Functions) else {}
     for bridge in reversed(above):
-        can = _ends(host, bridge.place)[1]
-        try:
-            if can[0].value is None or can[1].value is None:
-                silent = silent or bridge.id
-            elif sysfs.link_speed_gts(can[0].value) < speed or sysfs.link_width(can[1].value) < width:
-                return bridge.id
-        except ValueError:
+        if bridge.id not in limits:
+            limits[bridge.id] = _link(host, bridge.place, Book(), only_limits=True)
+        can = limits[bridge.id]
+        if None in can.values():
             silent = silent or bridge.id
+        elif can["max_speed_gts"] < speed or can["max_width"] < width:
+            return bridge.id
     if silent is not None:
         book.miss("link.limited_by", f"bridge {silent} does not say what it can do")
     return None
@@ -263,7 +264,6 @@ def bridges(host: Host, wanted: list[Function], known: Mapping[str, Function]) -
         bridge = known.get(address)
         if bridge is None:
             continue
-        (speed, width), (max_speed, max_width) = _ends(host, bridge.place)
         found.append(
             {
                 "id": address,
@@ -271,12 +271,7 @@ def bridges(host: Host, wanted: list[Function], known: Mapping[str, Function]) -
                 "root": bridge.root,
                 "numa_node": numa_node(host, bridge, book),
                 "pci": identity(host, bridge, book),
-                "link": {
-                    "speed_gts": _number(book, "link.speed_gts", speed, sysfs.link_speed_gts),
-                    "width": _number(book, "link.width", width, sysfs.link_width),
-                    "max_speed_gts": _number(book, "link.max_speed_gts", max_speed, sysfs.link_speed_gts),
-                    "max_width": _number(book, "link.max_width", max_width, sysfs.link_width),
-                },
+                "link": _link(host, bridge.place, book),
                 "unknown": book.unknown,
             }
         )
