@@ -21,6 +21,8 @@ MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOOK_SECONDS = 0.05  # how soon an ended program is noticed whose own child keeps its output open
+_SOON_SECONDS = 0.002  # and one that has closed its output: most end then
+_GONE_SECONDS = 0.5  # a killed program is gone at once, but for one that a driver holds in the kernel
 
 
 class Ran(NamedTuple):
@@ -73,17 +75,21 @@ def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
         if error.errno == errno.ENOENT:
             return Ran(None, "", f"{name} is not installed")
         return Ran(None, "", f"{name} cannot be started ({os.strerror(error.errno or 0)})")
+    status: Optional[int] = None
     try:
         output, errors, stopped = _collect(process, deadline_seconds)
     finally:
         # Not reaped yet, so the group number cannot have passed to a stranger.
         with contextlib.suppress(ProcessLookupError):  # it and all its children are gone
             os.killpg(process.pid, signal.SIGKILL)
-        status = process.wait()
+        try:
+            status = process.wait(_GONE_SECONDS)
+        except subprocess.TimeoutExpired:
+            stopped = f"was stopped after {deadline_seconds:g} s, and hangs in the kernel"
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
-    if stopped is not None:
+    if stopped is not None or status is None:
         return Ran(None, "", f"{name} {stopped}")
     try:
         text = output.decode("utf-8")
@@ -111,7 +117,8 @@ def _collect(process: subprocess.Popen[bytes], deadline_seconds: float) -> tuple
                 return bytes(output), bytes(errors), f"was stopped after {deadline_seconds:g} s"
             # Asked before the look at the pipes: what it wrote before its end is then all there.
             has_ended = _has_ended(process.pid)
-            ready = selector.select(0 if has_ended else min(left, _LOOK_SECONDS))
+            pause = _LOOK_SECONDS if selector.get_map() else _SOON_SECONDS
+            ready = selector.select(0 if has_ended else min(left, pause))
             for key, _events in ready:
                 chunk = os.read(key.fd, 65536)
                 if not chunk:

@@ -78,7 +78,8 @@ class Tools:
         left = self._ends.setdefault(name, now + self._deadline) - now
         ran = command.run(self.host, [path, *arguments], left) if left > _ASK_SECONDS else None
         if ran is None or (ran.status is None and "stopped after" in (ran.reason or "")):
-            return Said(name, "", f"{name} was stopped after {self._deadline:g} s", True)
+            held = ", and hangs in the kernel" if ran is not None and "kernel" in (ran.reason or "") else ""
+            return Said(name, "", f"{name} was stopped after {self._deadline:g} s{held}", True)
         return Said(name, ran.stdout, None if ran.reason is None else ran.reason.replace(path, name, 1))
 
     def note(self, name: str, status: str, reason: Optional[str] = None) -> str:

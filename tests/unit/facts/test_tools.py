@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import copy
 import os
+import signal
 import time
 from typing import Any, Callable, NamedTuple
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
 from ansible_collections.accelerator.ops.plugins.module_utils.vendor import tools
 from ansible_collections.accelerator.ops.tests.fakes import tool_node
@@ -492,3 +494,23 @@ def test_rocm_smi_is_asked_when_amd_smi_is_of_no_use(look: Look) -> None:
     assert (source(facts, "amd-smi")["status"], source(facts, "rocm-smi")["status"]) == ("failed", "ok")
     facts, programs = look("amd-smi", {"amd-smi": {"*": {"then": "hang"}}, "rocm-smi": KINDS["rocm-smi"].newer})
     assert programs.runs("rocm-smi") == []  # it is the driver that hangs
+
+
+def test_a_tool_that_cannot_be_killed_is_left(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that a hung driver holds in the kernel does not die of SIGKILL: the facts go on without it."""
+    kill = os.killpg
+    monkeypatch.setattr(os, "killpg", lambda group, number: None)
+    start = time.monotonic()
+    facts, programs = look("nvidia-smi", {"nvidia-smi": {"*": {"then": "hang"}}})
+    assert time.monotonic() - start < DEADLINE + 1
+    assert source(facts, "nvidia-smi")["reason"] == "nvidia-smi was stopped after 1.5 s, and hangs in the kernel"
+    monkeypatch.undo()
+    for number in programs.alive():
+        kill(number, signal.SIGKILL)
+        os.waitpid(number, 0)
+
+
+@pytest.mark.parametrize("deadline", [0, -1, float("nan"), float("inf")])
+def test_a_deadline_that_is_none(look: Look, deadline: float) -> None:
+    with pytest.raises(InputError, match="tool_deadline_seconds"):
+        look("hl-smi", {}, deadline=deadline)

@@ -29,8 +29,7 @@ class Bench:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.programs = tool_node.Programs(folder / "bin")
-        self.library = folder / "library"
-        self.library.mkdir()
+        self.library = self.programs.folder
         (self.library / "pynvml.py").write_text(LIBRARY.read_text(encoding="utf-8"), encoding="utf-8")
         monkeypatch.syspath_prepend(str(self.library))
         tool_node.sysfs(folder / "node", dict.fromkeys((output.FIRST, output.SECOND), ("10de", "2330", "030200")))

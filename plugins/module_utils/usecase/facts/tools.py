@@ -14,6 +14,7 @@ from typing import Any, Optional
 
 from ...host.door import Host
 from ...model.device import NEEDS_TOOL
+from ...model.errors import InputError
 from ...model.tool import Heard
 from ...vendor.ids import maker_named
 from ...vendor.tools import Tools, tool_of
@@ -21,13 +22,20 @@ from ...vendor.tools import Tools, tool_of
 _COMPARED = ("uuid", "serial", "firmware.vbios", "firmware.gsp", "numa_node", "fabric.clique")
 """What must be the same in both. Names and sizes are not: makers and the kernel word and round them differently."""
 _NOT_ASKED = "the maker's tool is not asked"
+_LONGEST_SECONDS = 3600
 _TOLD = ("model", "uuid", "serial", "memory_mib", "firmware", "firmware.vbios", "firmware.gsp", "partitions")
 """What the kernel may tell and else the tool: where neither does, both say why."""
 _FINAL = re.compile("this (device|maker) has|uses the memory")
 
 
 def add(host: Host, document: dict[str, Any], unknown: dict[str, str], deadline_seconds: float) -> None:
-    """Ask the tools of each maker that is here, and add what they tell to the document and its ``unknown``."""
+    """Ask the tools of each maker that is here, and add what they tell to the document and its ``unknown``.
+
+    Raises InputError for a deadline that is none.
+    """
+    if not 0 < deadline_seconds <= _LONGEST_SECONDS:
+        found, expected = f"tool_deadline_seconds {deadline_seconds:g}", f"more than 0, at most {_LONGEST_SECONDS}"
+        raise InputError("ask", "the makers' tools", found, expected, "give each tool a few seconds")
     for maker in sorted({row["maker"] for row in document["devices"] or () if row["maker"]}):
         ask = tool_of(maker)
         if ask is None:

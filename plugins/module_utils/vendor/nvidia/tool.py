@@ -8,7 +8,6 @@ Source: ``nvidia-smi -q -x`` of drivers 418 to 595 (DTD v10 to v13), NVML of dri
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -96,13 +95,14 @@ def _program(host: Host) -> tuple[str, ...] | None:
     """How NVML is asked: by a Python of its own. In a recording, as it was asked then."""
     if not host.is_live:
         return next((argv for argv in host.answers if argv[1:2] == ("-c",) and '"pynvml"' in argv[2]), None)
-    found = importlib.util.find_spec("pynvml")
-    if found is None or not found.origin:
+    places = ("pynvml.py", "pynvml/__init__.py")
+    folder = next((one for one in sys.path for place in places if one and host.exists(f"{one}/{place}")), None)
+    if folder is None:
         return None
     from . import nvml
 
     source = nvml.__loader__.get_source(nvml.__name__)  # type: ignore[union-attr]
-    return sys.executable, "-c", source, found.origin.rpartition("/")[0]
+    return sys.executable, "-c", source, folder
 
 
 def _nvml(tools: Tools, rows: Mapping[str, Row]) -> Heard | None:
@@ -202,7 +202,9 @@ def read_xml(text: str) -> Any:
     if start < 0 or end < start or "<!ENTITY" in text:
         raise ValueError("" if start < 0 else "XML that ends early" if end < start else "XML with entities")
     try:
-        return ElementTree.fromstring(text[start:end] + "</nvidia_smi_log>")
+        # Clocks are most of the text, and no fact.
+        log = re.sub(r"<supported_clocks>.*?</supported_clocks>", "", text[start:end], flags=re.DOTALL)
+        return ElementTree.fromstring(log + "</nvidia_smi_log>")
     except ElementTree.ParseError as error:
         raise ValueError(f"XML that cannot be read ({error})") from None
 
