@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import pwd
 import shutil
@@ -65,7 +66,7 @@ def runnable_cores(found: dict[tuple[int, int], Interpreter]) -> list[str]:
 
 def _folders() -> list[Path]:
     folders = [Path("/usr/bin"), Path("/usr/local/bin")]
-    roots = [Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pyenv", Path.home() / ".pyenv"]
+    roots = [Path(home) / ".pyenv" for home in (_home_of_account(), os.path.expanduser("~")) if home]
     if os.environ.get("PYENV_ROOT"):
         roots.append(Path(os.environ["PYENV_ROOT"]))
     for prefix in (Path(sys.base_prefix), _prefix_on_path()):
@@ -74,8 +75,17 @@ def _folders() -> list[Path]:
             if prefix.parent.name == "versions":
                 roots.append(prefix.parent.parent)
     for root in roots:
-        folders.extend(sorted(root.glob("versions/3.*/bin"), key=_by_version, reverse=True))
+        # glob.glob, not Path.glob: a folder of someone else that may not be entered is passed over
+        folders.extend(sorted(map(Path, glob.glob(f"{root}/versions/3.*/bin")), key=_by_version, reverse=True))
     return list(dict.fromkeys(folders))
+
+
+def _home_of_account() -> Optional[str]:
+    """The home folder that the account has, whatever HOME says; None for an account without an entry."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
 
 
 def _by_version(folder: Path) -> list[int]:

@@ -85,6 +85,15 @@ def test_no_interpreter_is_a_shim() -> None:
     assert [python.path for python in interpreters.find().values() if "/shims/" in python.path] == []
 
 
+def test_folders_that_may_not_be_entered_are_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    inside = tmp_path / "versions" / "3.11.0" / "bin"
+    inside.mkdir(parents=True)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert inside in interpreters._folders()
+    monkeypatch.setenv("PYENV_ROOT", str(inside / "python3.11" / "not-a-folder"))
+    assert interpreters.find() != {}
+
+
 def test_named_data_must_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ACCELERATOR_OPS_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(surroundings.SetupError, match="is no folder"):
