@@ -14,7 +14,7 @@ ipv4       ``192.0.2.1`` (RFC 5737); from the 255th on ``198.18.1.0`` and follow
 ipv6       ``2001:db8::1`` (RFC 3849)
 number     ``acce1e0000000001``, in decimal where it was so
 serial     ``ACCEL000001``
-others     ``masked-host-1``, ``masked-domain-1.invalid``, ``masked-user-1``, ``masked-secret-1``
+others     ``masked-host-1``, ``masked-domain-1.invalid``, ``masked-user-1``, ``masked-value-1``
 =========  ======================================================================================
 """
 
@@ -41,7 +41,7 @@ _IPV4 = re.compile(r"(?<![\w.+~-])(\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w|[+~-])")
 _IPV6 = re.compile(
     rf"(?<![\w:.%])((?:{_HEX}{{0,4}}:){{2,7}}{_HEX}{{0,4}}(?:(?<=:)\d{{1,3}}(?:\.\d{{1,3}}){{3}})?)(?![\w:])"
 )
-_IQN = re.compile(r"\b((?:iqn|nqn)\.\d{4}-\d\d\.[\w.-]+:)([\w.:-]+)")
+_IQN = re.compile(r"\b((?:iqn|nqn)\.\d{4}-\d\d\.[\w.-]{1,200}:)([\w.:-]+)")
 
 # Public UUIDs: vendors of EFI variables (UEFI 2.10 3.3 and 32.5; systemd Boot Loader Interface; shim), read 2026-11.
 _PUBLIC_UUIDS = {
@@ -69,16 +69,18 @@ _SECRET_FILE = re.compile(
     r"(?i)(?:\A|_|-)(serial|serial_number|asset_tag|unique_id|wwid|eui|nguid|uuid|subsysnqn|hostnqn|hostid|guid|machine-id|hive_id)\Z"
 )
 _VOLUME = re.compile(r"(?i)\b((?:PART)?UUID=[\"']?)([\w-]+)")
-_FS_UUID = re.compile(r"(--fs-uuid\b[^\n]*[ \t])([0-9A-Fa-f]{4,16}(?:-[0-9A-Fa-f]{2,8})?)[ \t]*$", re.MULTILINE)
+_FS_UUID = re.compile(r"(--fs-uuid\b[^\n]{0,300}[ \t])([0-9A-Fa-f]{4,16}(?:-[0-9A-Fa-f]{2,8})?)[ \t]*$", re.MULTILINE)
 _SECRET_KEY = re.compile(
     r"(?i)((?<![0-9A-Za-z])[\w.-]{0,60}(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|auth[_-]?key|credentials?|psk|private[_-]?key)"
     r"[\w.-]{0,60}[\"']?[ \t]*[=:>][ \t]*[\"']?)([^\s\0\"',;&<>|]+)"
 )
 _GRUB_PASSWORD = re.compile(r"(?m)^([ \t]*password(?:_pbkdf2)?[ \t]+\S+[ \t]+)(\S+)")
 _LOGIN = re.compile(r"(\b[A-Za-z][\w+.-]{0,20}://)([^\s/@:\"']+)(?:(:)([^\s/@\"']+))?@")
-_AUTHORITY = re.compile(r"(\b[A-Za-z][\w+.-]*://(?:[^\s/@\"']+@)?)([A-Za-z0-9](?:[\w-]*\.)+[\w-]+|[A-Za-z][\w-]*)")
+_AUTHORITY = re.compile(
+    r"(\b[A-Za-z][\w+.-]{0,20}://(?:[^\s/@\"']{1,400}@)?)([A-Za-z0-9](?:[\w-]*\.)+[\w-]+|[A-Za-z][\w-]*)"
+)
 _TOKEN = re.compile(r"(?<![\w+/.-])([A-Za-z0-9+_-]{20,}={0,2})(?![\w+/=.-])")
-_IP_OPTION = re.compile(r"(\bip=(?:[^:\s]*|\[[^\]\s]*\]):(?:[^:\s]*:){3})([^:\s]+)")
+_IP_OPTION = re.compile(r"(\bip=(?:[^:\s]{0,80}|\[[^\]\s]{0,80}\]):(?:[^:\s]{0,80}:){3})([^:\s]+)")
 _HOST_OPTION = re.compile(r"(\b(?:systemd\.)?(?:hostname|nodename)=)(\S+)")
 _IS_OPTIONS = re.compile(r"/proc/cmdline|/boot/|/efi/|/etc/default/grub|/etc/kernel/")
 _IS_HOST_FILE = ("/proc/sys/kernel/hostname", "/etc/hostname")
@@ -104,10 +106,10 @@ _MASKS = {
     "host": "masked-host-{}",
     "domain": "masked-domain-{}.invalid",
     "user": "masked-user-{}",
-    "secret": "masked-secret-{}",
+    "secret": "masked-value-{}",
 }
 _ANY_MASK = re.compile(
-    r"(?:masked-(?:host|user|secret)-(\d+)|masked-domain-(\d+)\.invalid|ACCEL(\d{6,}))\Z", re.IGNORECASE
+    r"(?:masked-(?:host|user|value)-(\d+)|masked-domain-(\d+)\.invalid|ACCEL(\d{6,}))\Z", re.IGNORECASE
 )
 _NUMBER_TOP = 0xACCE1E
 _PREFIX = r"(?<![0-9A-Za-z])(0[xX]|enx|wlx|wwx)?"
@@ -302,8 +304,13 @@ class Masker:
     def _value(self, key: str, value: str) -> str:
         """The value of a key that names a serial or an id; what has a form of its own is left to the patterns."""
         bare = value.strip()
-        if _EMPTY.fullmatch(bare) or any(one.search(bare) for one in (_UUID, _BARE_UUID, _PAIRS, _GUID, _IQN)):
+        pairs = _PAIRS.search(bare)
+        if _EMPTY.fullmatch(bare) or any(one.search(bare) for one in (_UUID, _BARE_UUID, _GUID)):
             return value
+        if pairs is not None and _is_address(_pairs(pairs)):
+            return value
+        if _IQN.search(bare):
+            return _IQN.sub(self._qualified, value)
         is_id = re.search(r"unique|hive|pdi|guid|nguid", key, re.IGNORECASE) is not None
         if re.fullmatch(rf"0[xX]{_HEX}{{9,16}}|{_HEX}{{16}}", bare) and (is_id or not bare.isdigit()):
             return value.replace(bare, self._sub("number", bare))
@@ -358,11 +365,10 @@ class Masker:
         return text
 
     def _pairs(self, match: re.Match[str]) -> str:
-        pairs = re.split("[:-]", match.group(1))
-        is_port = len(pairs) == 20 and "".join(pairs[4:6]).lower() == "fe80"  # an InfiniBand port's link address
-        if len(pairs) == 7 and pairs[0] == "01" and "-" in match.group(1):  # BOOTIF=01-…: a type, then the address
-            return match.group(1)[:3] + self._sub("mac", match.group(1)[3:])
-        return self._sub("mac", match.group(1)) if len(pairs) in (6, 8) or is_port else match.group(1)
+        pairs, text = _pairs(match), match.group(1)
+        if len(pairs) == 7 and text.startswith("01-"):  # BOOTIF=01-…: a type, then the address
+            return text[:3] + self._sub("mac", text[3:])
+        return self._sub("mac", text) if _is_address(pairs) else text
 
     def _address(self, match: re.Match[str], text: str) -> str:
         if _VERSION.search(text[max(0, match.start() - 60) : match.start()]):
@@ -443,6 +449,15 @@ class Masker:
             return (match.group(1) or "") + mask
 
         return re.sub(rf"{_PREFIX}({every})(?![0-9A-Za-z])", hidden, text, flags=re.IGNORECASE)
+
+
+def _pairs(match: re.Match[str]) -> list[str]:
+    return re.split("[:-]", match.group(1))
+
+
+def _is_address(pairs: list[str]) -> bool:
+    """A MAC, an EUI-64, or the link address of an InfiniBand port, which ends with its GID."""
+    return len(pairs) in (6, 8) or (len(pairs) == 20 and "".join(pairs[4:6]).lower() == "fe80")
 
 
 def _stored(recorded: Recorded, path: str) -> str:

@@ -102,7 +102,7 @@ class Host:
         try:
             # Most paths end in no link: asking the kernel to refuse one costs a third of looking at each first.
             if leaf not in ("", ".", ".."):
-                place = self._inside(f"{self.real_path(folder)}/{leaf}" if folder else path)
+                place = self._inside(f"{self.real_path(folder).rstrip('/')}/{leaf}" if folder else path)
                 try:
                     return self._read_raw(place, limit, offset), None
                 except OSError as error:
@@ -143,7 +143,7 @@ class Host:
         self.read_paths.add(path)
         folder, _slash, leaf = path.rpartition("/")
         try:
-            return Answer(self._target_of(self._inside(f"{self.real_path(folder or '/')}/{leaf}")), None)
+            return Answer(self._target_of(self._inside(f"{self.real_path(folder or '/').rstrip('/')}/{leaf}")), None)
         except OSError as error:
             return Answer(None, "not a link" if error.errno == errno.EINVAL else _why(error))
 

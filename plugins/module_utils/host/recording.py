@@ -78,7 +78,10 @@ class Archive:
             for place, entry in manifest.items():
                 self._note(place, entry)
         except KeyError as error:
-            self._refuse(f"an archive without {MANIFEST if error.args == (MANIFEST,) else error} of a recording")
+            is_foreign = error.args[0] in (MANIFEST, "recording")
+            self._refuse(
+                f"an archive without {MANIFEST} of a recording" if is_foreign else f"{MANIFEST} of another form"
+            )
         except (ValueError, TypeError, AttributeError, RecursionError):
             self._refuse(f"{MANIFEST} of another form")
 
