@@ -72,6 +72,8 @@ _FIRST_SETS = "another function's state decides here"
 _WHAT_IT_IS = (
     "{self}/*",
     "distances/*{id}*",
+    "devices/{id}/*",  # a screen that is one no more
+    "bridges/*",
     "devices/*/nearest/*",
     "devices/*/fabric*",  # an NVSwitch tells that there is a fabric
     "links*",
@@ -112,11 +114,11 @@ _RULES = (
         "*/vendor",
         _to("0x0abc"),
         ("{self}/pci/vendor_id",),
-        (*_WHAT_IT_IS, "{below}/link/*", "devices/{id}/*", "bridges/*"),
+        (*_WHAT_IT_IS, "{below}/link/*"),
         _NO_ROW,
     ),
     Rule("*/device", _to("0x0abc"), ("{self}/pci/device_id",), _WHAT_IT_IS, _NO_ROW),
-    Rule("*/class", _to("0x0c0330"), ("{self}/pci/class",), (*_WHAT_IT_IS, "bridges/*"), _NO_ROW),
+    Rule("*/class", _to("0x0c0330"), ("{self}/pci/class",), _WHAT_IT_IS, _NO_ROW),
     Rule("*/subsystem_vendor", _to("0x0abc"), ("{self}/pci/subsystem_vendor_id",)),
     Rule("*/subsystem_device", _to("0x0abc"), ("{self}/pci/subsystem_id",)),
     Rule("*/revision", _to("0xee"), ("{self}/pci/revision",)),
@@ -204,7 +206,7 @@ _RULES = (
     Rule("/lib/modules/*.ko*", _to(""), (), ("kernel/modules/*", "drivers/*")),
     Rule(
         "/boot/grub/grub.cfg",
-        _to("set default=0\nmenuentry 'x' {\n linux /boot/vmlinuz-9.9.9\n}\n"),
+        _sub(r"/vmlinuz-\S+", "/vmlinuz-9.9.9"),
         ("kernel/next_boot",),
         ("kernel/modules/*", "drivers/*"),
     ),
@@ -380,7 +382,7 @@ _FIELD_RULES = (
         "*/id",
         lambda _old: "0abc:0def",
         ("{self}/pci/vendor_id", "{self}/pci/device_id"),
-        (*_WHAT_IT_IS, "{below}/link/*", "devices/{id}/*", "bridges/*", *_INDEX),
+        (*_WHAT_IT_IS, "{below}/link/*", *_INDEX),
         _UNMADE,
     ),
     FieldRule(
@@ -393,7 +395,7 @@ _FIELD_RULES = (
         "*/class",
         lambda _old: "isa-bridge",
         ("{self}/pci/class",),
-        (*_WHAT_IT_IS, "bridges/*", *_INDEX),
+        (*_WHAT_IT_IS, *_INDEX),
         _UNMADE,
         is_checked=True,
     ),

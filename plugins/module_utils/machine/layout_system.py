@@ -134,11 +134,29 @@ def _kernel(sheet: Sheet, kernel: Kernel) -> None:
         )
 
 
+# As grub-mkconfig of GRUB 2.06 begins its file with GRUB_DEFAULT=0.
+_MENU_HEADER = """\
+if [ -s $prefix/grubenv ]; then
+  set have_grubenv=true
+  load_env
+fi
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+   save_env next_entry
+   set boot_once=true
+else
+   set default="0"
+fi
+set timeout=5
+"""
+
+
 def boot_menu(release: str, command_line: Optional[str]) -> str:
     """A GRUB menu with one entry, which starts the kernel of a release."""
     options = (command_line or "").partition(" ")[2]
     return (
-        f"set default=0\nset timeout=5\nmenuentry 'Linux {release}' {{\n"
+        f"{_MENU_HEADER}menuentry 'Linux {release}' {{\n"
         f"  linux /boot/vmlinuz-{release} {options}\n  initrd /boot/initrd.img-{release}\n}}\n"
     )
 
