@@ -290,7 +290,7 @@ def survey(core: str) -> Callable[[House], Outcome]:
         tool = house.core(core)
         hosts_file, folder, hosts = this_machine.inventory(core)
         command = [tool.program("ansible-playbook"), "accelerator.ops.survey", "-i", str(hosts_file)]
-        status, _text = run([*command, "-e", f"accelerator_report_dir={folder}"], surroundings.environment(tool))
+        status, _text = run([*command, "-e", f"accelerator_report_dir={folder}"], surroundings.local_play(tool))
         if status:
             return Outcome(0, len(hosts))
         wrong = this_machine.flaws(folder, hosts)

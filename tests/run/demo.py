@@ -45,7 +45,7 @@ def main() -> int:
             return 1
         print(f"captured machines: {count} trees of {house.data}")
     # one line per host and task would hide the summary; failures are shown all the same
-    env = surroundings.environment(tool, ANSIBLE_DISPLAY_OK_HOSTS="false", ANSIBLE_FORKS=str(2 * (os.cpu_count() or 1)))
+    env = surroundings.local_play(tool, ANSIBLE_DISPLAY_OK_HOSTS="false", ANSIBLE_FORKS=str(2 * (os.cpu_count() or 1)))
     command = [tool.program("ansible-playbook"), "accelerator.ops.survey", "-i", str(INVENTORY)]
     command += ["-e", f"accelerator_report_dir={REPORT}"]
     status = subprocess.run(command, env=env, cwd=HERE, check=False).returncode

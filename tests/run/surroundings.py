@@ -96,6 +96,11 @@ def environment(*tools: Venv, **more: str) -> dict[str, str]:
     return kept
 
 
+def local_play(tool: Venv, **more: str) -> dict[str, str]:
+    """The environment of a playbook on this machine alone. Its scratch folder does not depend on the account's home."""
+    return environment(tool, ANSIBLE_REMOTE_TMP=str(CACHE / "ansible" / "scratch"), **more)
+
+
 def link() -> None:
     """Make the checkout importable as ``ansible_collections.accelerator.ops``."""
     place = LINKED / "ansible_collections" / "accelerator"
