@@ -131,6 +131,7 @@ MAKERS = (
             "56c1": "Data Center GPU Flex 140",
             "643e": "Core Ultra 200V NPU",
             "7d1d": "Core Ultra NPU",
+            "7d55": "Core Ultra Arc Graphics",
             "ad1d": "Core Ultra 200 NPU",
             "b03e": "Core Ultra Series 3 NPU",
             "e20b": "Arc B580",
@@ -161,7 +162,7 @@ MAKERS = (
         },
         modules=("habanalabs", "habanalabs_cn", "habanalabs_en", "habanalabs_ib"),
     ),
-    Maker("huawei", ("19e5",), "npu", never=("1711",), modules=("drv_davinci_intf_host",)),
+    Maker("huawei", ("19e5",), "npu", {"d802": "Ascend 910B"}, never=("1711",), modules=("drv_davinci_intf_host",)),
     Maker(
         "aws",
         ("1d0f",),
