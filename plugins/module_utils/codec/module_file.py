@@ -18,10 +18,14 @@ from typing import NamedTuple, Optional
 ReadAt = Callable[[int, int], bytes]
 """``read_at(offset, length)``: up to ``length`` bytes. What it raises passes through."""
 
+NO_VERSION = "the module file states no version"
+NOT_SIGNED = "the module file is not signed"
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 
 _MAGIC = b"~Module signature appended~\n"
 _TRAILER = struct.Struct(">BBBBB3xI")  # algorithm, hash, id type, lengths of signer, key id and signature
+_DAMAGED = "the module file is cut off or damaged"
+_NO_DER = "the signature is damaged (DER)"
 _MAX_SECTIONS = 65535
 _MAX_NAMES = 4 * 1024 * 1024
 _MAX_MODINFO = 1024 * 1024
@@ -42,20 +46,19 @@ class ModuleFile(NamedTuple):
 def read_module(read_at: ReadAt, size: int) -> ModuleFile:
     """Version and signer of an uncompressed module of ``size`` bytes. Never raises for its content."""
     reasons: dict[str, str] = {}
-    version = signer = None
-    try:
-        version = modinfo(_section(read_at, size, b".modinfo"), "version")
-        if version is None:
-            reasons["version"] = "the module file states no version"
-    except ValueError as error:
-        reasons["version"] = str(error)
-    try:
-        signer = _signer(read_at, size)
-        if signer is None:
-            reasons["signer"] = "the module file is not signed"
-    except ValueError as error:
-        reasons["signer"] = str(error)
-    return ModuleFile(version, signer, reasons)
+
+    def seen(field: str, silent: str, ask: Callable[[], Optional[str]]) -> Optional[str]:
+        value = None
+        try:
+            value = ask()
+        except ValueError as error:
+            silent = str(error)
+        if value is None:
+            reasons[field] = silent
+        return value
+
+    version = seen("version", NO_VERSION, lambda: modinfo(_section(read_at, size, b".modinfo"), "version"))
+    return ModuleFile(version, seen("signer", NOT_SIGNED, lambda: _signer(read_at, size)), reasons)
 
 
 def modinfo(content: bytes, key: str) -> str | None:
@@ -108,10 +111,10 @@ def unpack(kind: str, chunks: Callable[[int], bytes]) -> bytes:
 
 def _piece(read_at: ReadAt, offset: int, length: int, size: int, what: str) -> bytes:
     if offset < 0 or offset + length > size:
-        raise ValueError(f"the module file is cut off or damaged ({what})")
+        raise ValueError(f"{_DAMAGED} ({what})")
     content = read_at(offset, length)
     if len(content) != length:
-        raise ValueError(f"the module file is cut off or damaged ({what})")
+        raise ValueError(f"{_DAMAGED} ({what})")
     return content
 
 
@@ -120,27 +123,23 @@ def _section(read_at: ReadAt, size: int, wanted: bytes) -> bytes:
     if start[:4] != b"\x7fELF":
         raise ValueError("the module file is no ELF file")
     if len(start) < 52 or start[4] not in (1, 2) or start[5] not in (1, 2):
-        raise ValueError("the module file is cut off or damaged (ELF header)")
+        raise ValueError(f"{_DAMAGED} (ELF header)")
     order, is_wide = "<>"[start[5] - 1], start[4] == 2
     try:
         # e_shoff, then e_shentsize, e_shnum, e_shstrndx
-        if is_wide:
-            (table,) = struct.unpack_from(order + "Q", start, 40)
-            entry, count, names_index = struct.unpack_from(order + "HHH", start, 58)
-        else:
-            (table,) = struct.unpack_from(order + "I", start, 32)
-            entry, count, names_index = struct.unpack_from(order + "HHH", start, 46)
+        (table,) = struct.unpack_from(order + "IQ"[is_wide], start, 40 if is_wide else 32)
+        entry, count, names_index = struct.unpack_from(order + "HHH", start, 58 if is_wide else 46)
     except struct.error:
-        raise ValueError("the module file is cut off or damaged (ELF header)") from None
+        raise ValueError(f"{_DAMAGED} (ELF header)") from None
     # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
     header = struct.Struct(order + ("IIQQQQ" if is_wide else "IIIIII"))
     if entry < header.size or not 0 < count < _MAX_SECTIONS or names_index >= count:
-        raise ValueError("the module file is cut off or damaged (section headers)")
+        raise ValueError(f"{_DAMAGED} (section headers)")
     headers = _piece(read_at, table, entry * count, size, "section headers")
     sections = [header.unpack_from(headers, index * entry) for index in range(count)]
     _name, _type, _flags, _address, offset, length = sections[names_index]
     if length > _MAX_NAMES:
-        raise ValueError("the module file is cut off or damaged (section names)")
+        raise ValueError(f"{_DAMAGED} (section names)")
     names = _piece(read_at, offset, length, size, "section names")
     for name, _type, _flags, _address, offset, length in sections:
         if names[name : name + len(wanted) + 1] == wanted + b"\0":
@@ -201,7 +200,7 @@ def _text(value: tuple[int, bytes]) -> str:
 def _only(content: bytes, tag: int) -> bytes:
     first = _children(content, 1)[0]
     if first[0] != tag:
-        raise ValueError("the signature is damaged (DER)")
+        raise ValueError(_NO_DER)
     return first[1]
 
 
@@ -210,20 +209,16 @@ def _children(content: bytes, at_least: int) -> list[tuple[int, bytes]]:
     found = []
     at = 0
     while at < len(content):
-        if at + 2 > len(content):
-            raise ValueError("the signature is damaged (DER)")
-        tag, length = content[at], content[at + 1]
+        tag, length = content[at], content[at + 1] if at + 1 < len(content) else -1
         at += 2
         if length >= 0x80:
             width = length & 0x7F
-            if not 0 < width <= 4 or at + width > len(content):
-                raise ValueError("the signature is damaged (DER)")
-            length = int.from_bytes(content[at : at + width], "big")
+            length = int.from_bytes(content[at : at + width], "big") if 0 < width <= 4 else -1
             at += width
-        if at + length > len(content):
-            raise ValueError("the signature is damaged (DER)")
+        if length < 0 or at + length > len(content):
+            raise ValueError(_NO_DER)
         found.append((tag, content[at : at + length]))
         at += length
     if len(found) < at_least:
-        raise ValueError("the signature is damaged (DER)")
+        raise ValueError(_NO_DER)
     return found

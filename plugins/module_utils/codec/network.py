@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional
 
+from ..model.answer import Answer
+
 # Makers of network functions by PCI vendor id.
 # Source: pci.ids 2023-04-10, drivers/net and drivers/infiniband of Linux 6.12; read 2026-11.
 MAKERS = {
@@ -46,89 +48,68 @@ MAKERS = {
 # Models by PCI vendor and device id: what clusters with accelerators have, and the common onboard ports.
 # Source: pci.ids 2023-04-10; ConnectX-9, EFA 3, MANA, Thor 2, E830, IPU and Cassini: the device tables of mlx5_core,
 # efa, mana, bnxt_en, ice, idpf (Linux 6.12 to 6.17) and of HPE's cxi driver; read 2026-11.
+_MODELS = """
+TrueScale QDR: 1077 7322
+FastLinQ QL45000: 1077 1634 1644 1654 1656
+FastLinQ QL41000: 1077 8070
+RTL8125: 10ec 8125
+MANA: 1414 00b9 00ba
+BCM5720: 14e4 165f
+BCM5719: 14e4 1657
+BCM57412: 14e4 16d6
+BCM57414: 14e4 16d7
+BCM57416: 14e4 16d8
+BCM57417: 14e4 16d9
+BCM57508 (Thor): 14e4 1750
+BCM57504 (Thor): 14e4 1751
+BCM57502 (Thor): 14e4 1752
+BCM57608 (Thor 2): 14e4 1760
+VMXNET3: 15ad 07b0
+ConnectX-3: 15b3 1003
+ConnectX-3 Pro: 15b3 1007
+ConnectX-4: 15b3 1013 1014
+ConnectX-4 Lx: 15b3 1015 1016
+ConnectX-5: 15b3 1017 1018
+ConnectX-5 Ex: 15b3 1019 101a
+ConnectX-6: 15b3 101b 101c
+ConnectX-6 Dx: 15b3 101d
+ConnectX-6 Lx: 15b3 101f
+ConnectX-7: 15b3 1021
+ConnectX-8: 15b3 1023
+ConnectX-9: 15b3 1025
+ConnectX-2: 15b3 6746
+BlueField: 15b3 a2d2
+BlueField-2: 15b3 a2d6
+BlueField-3 Lx: 15b3 a2d9
+BlueField-3: 15b3 a2dc
+BlueField-4: 15b3 a2df
+Slingshot (Cassini): 17db 0501
+HNS RDMA: 19e5 a222 a224 a226
+gVNIC: 1ae0 0042
+virtio-net: 1af4 1000 1041
+ENA: 1d0f ec20
+EFA: 1d0f efa0 efa1 efa2 efa3
+Pensando DSC: 1dd8 1002 1003
+eRDMA: 1ded 107f 5007
+82576: 8086 10c9
+82599ES: 8086 10fb
+E830: 8086 12d2 12d3
+IPU E2000: 8086 1452 145c
+I350: 8086 1521
+I210: 8086 1533
+X550: 8086 1563
+X710: 8086 1572 15ff
+XL710: 8086 1583 1584
+XXV710: 8086 158a 158b
+E810-C: 8086 1591 1592 1593
+E810-XXV: 8086 1599 159a 159b
+Omni-Path 100: 8086 24f0 24f1
+"""
 MODELS = {
-    "1077:7322": "TrueScale QDR",
-    "1077:1634": "FastLinQ QL45000",
-    "1077:1644": "FastLinQ QL45000",
-    "1077:1654": "FastLinQ QL45000",
-    "1077:1656": "FastLinQ QL45000",
-    "1077:8070": "FastLinQ QL41000",
-    "10ec:8125": "RTL8125",
-    "1414:00b9": "MANA",
-    "1414:00ba": "MANA",
-    "14e4:165f": "BCM5720",
-    "14e4:1657": "BCM5719",
-    "14e4:16d6": "BCM57412",
-    "14e4:16d7": "BCM57414",
-    "14e4:16d8": "BCM57416",
-    "14e4:16d9": "BCM57417",
-    "14e4:1750": "BCM57508 (Thor)",
-    "14e4:1751": "BCM57504 (Thor)",
-    "14e4:1752": "BCM57502 (Thor)",
-    "14e4:1760": "BCM57608 (Thor 2)",
-    "15ad:07b0": "VMXNET3",
-    "15b3:1003": "ConnectX-3",
-    "15b3:1007": "ConnectX-3 Pro",
-    "15b3:1013": "ConnectX-4",
-    "15b3:1014": "ConnectX-4",
-    "15b3:1015": "ConnectX-4 Lx",
-    "15b3:1016": "ConnectX-4 Lx",
-    "15b3:1017": "ConnectX-5",
-    "15b3:1018": "ConnectX-5",
-    "15b3:1019": "ConnectX-5 Ex",
-    "15b3:101a": "ConnectX-5 Ex",
-    "15b3:101b": "ConnectX-6",
-    "15b3:101c": "ConnectX-6",
-    "15b3:101d": "ConnectX-6 Dx",
-    "15b3:101f": "ConnectX-6 Lx",
-    "15b3:1021": "ConnectX-7",
-    "15b3:1023": "ConnectX-8",
-    "15b3:1025": "ConnectX-9",
-    "15b3:6746": "ConnectX-2",
-    "15b3:a2d2": "BlueField",
-    "15b3:a2d6": "BlueField-2",
-    "15b3:a2d9": "BlueField-3 Lx",
-    "15b3:a2dc": "BlueField-3",
-    "15b3:a2df": "BlueField-4",
-    "17db:0501": "Slingshot (Cassini)",
-    "19e5:a222": "HNS RDMA",
-    "19e5:a224": "HNS RDMA",
-    "19e5:a226": "HNS RDMA",
-    "1ae0:0042": "gVNIC",
-    "1af4:1000": "virtio-net",
-    "1af4:1041": "virtio-net",
-    "1d0f:ec20": "ENA",
-    "1d0f:efa0": "EFA",
-    "1d0f:efa1": "EFA",
-    "1d0f:efa2": "EFA",
-    "1d0f:efa3": "EFA",
-    "1dd8:1002": "Pensando DSC",
-    "1dd8:1003": "Pensando DSC",
-    "1ded:107f": "eRDMA",
-    "1ded:5007": "eRDMA",
-    "8086:10c9": "82576",
-    "8086:10fb": "82599ES",
-    "8086:12d2": "E830",
-    "8086:12d3": "E830",
-    "8086:1452": "IPU E2000",
-    "8086:145c": "IPU E2000",
-    "8086:1521": "I350",
-    "8086:1533": "I210",
-    "8086:1563": "X550",
-    "8086:1572": "X710",
-    "8086:1583": "XL710",
-    "8086:1584": "XL710",
-    "8086:158a": "XXV710",
-    "8086:158b": "XXV710",
-    "8086:1591": "E810-C",
-    "8086:1592": "E810-C",
-    "8086:1593": "E810-C",
-    "8086:1599": "E810-XXV",
-    "8086:159a": "E810-XXV",
-    "8086:159b": "E810-XXV",
-    "8086:15ff": "X710",
-    "8086:24f0": "Omni-Path 100",
-    "8086:24f1": "Omni-Path 100",
+    f"{vendor}:{device}": name
+    for name, _colon, ids in (row.partition(": ") for row in _MODELS.strip().splitlines())
+    for vendor, *devices in [ids.split()]
+    for device in devices
 }
 
 # RDMA drivers whose ports are Omni-Path although the kernel calls their link layer InfiniBand.
@@ -151,23 +132,20 @@ class Vlan(NamedTuple):
     parent: str
 
 
-def maker(vendor_id: Optional[str]) -> tuple[Optional[str], Optional[str]]:
-    """Who made a network function, or None and the reason."""
+def maker(vendor_id: Optional[str]) -> Answer:
+    """Who made a network function."""
     if vendor_id is None:
-        return None, "the PCI vendor id is unknown"
-    if vendor_id not in MAKERS:
-        return None, f"PCI vendor {vendor_id} is not in the table of NIC makers"
-    return MAKERS[vendor_id], None
+        return Answer(None, "the PCI vendor id is unknown")
+    known = MAKERS.get(vendor_id)
+    return Answer(known, None if known else f"PCI vendor {vendor_id} is not in the table of NIC makers")
 
 
-def model(vendor_id: Optional[str], device_id: Optional[str]) -> tuple[Optional[str], Optional[str]]:
-    """The model of a network function, or None and the reason."""
+def model(vendor_id: Optional[str], device_id: Optional[str]) -> Answer:
+    """The model of a network function."""
     if vendor_id is None or device_id is None:
-        return None, "the PCI ids are unknown"
+        return Answer(None, "the PCI ids are unknown")
     ids = f"{vendor_id}:{device_id}"
-    if ids not in MODELS:
-        return None, f"{ids} is not in the table of NIC models"
-    return MODELS[ids], None
+    return Answer(MODELS.get(ids), None if ids in MODELS else f"{ids} is not in the table of NIC models")
 
 
 def device_of_hca_type(text: str) -> str:

@@ -46,7 +46,7 @@ BASE = {
     "/proc/sys/kernel/tainted": "12289\n",
     "/proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
     "/proc/modules": "nvidia 56823808 0 - Live 0x0000000000000000 (POE)\namdgpu 1 0 - Live 0x0\n",
-    "/boot/grub/grub.cfg": f"menuentry A {{ linux /boot/vmlinuz-{NEXT}\n}}\n",
+    "/boot/grub/grub.cfg": f"menuentry A {{\nlinux /boot/vmlinuz-{NEXT}\n}}\n",
     "/sys/module/nvidia/version": "580.95.05\n",
     "/sys/module/nvidia/initstate": "live\n",
     "/sys/module/amdgpu/initstate": "live\n",

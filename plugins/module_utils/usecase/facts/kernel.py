@@ -54,10 +54,7 @@ def drivers(section: Mapping[str, Any], owners: Mapping[str, str]) -> list[dict[
     for owned, maker in sorted(owners.items()):
         name = texts.same_name(owned)
         module = modules.get(name)
-        unknown = {
-            "user_space": "only the maker's tool tells it, and none is asked",
-            "fabric_manager": "only the maker's tool tells it, and none is asked",
-        }
+        unknown = dict.fromkeys(("user_space", "fabric_manager"), "only the maker's tool tells it, and none is asked")
         row: dict[str, Any] = {"name": name, "maker": maker, "loaded": None, "on_disk": None}
         row.update(user_space=None, fabric_manager=None, mismatch=None, unknown=unknown)
         rows.append(row)

@@ -75,11 +75,9 @@ def _ask_modinfo(host: Host, path: str, kind: str) -> ModuleFile:
         return _all_unknown(f"this Python cannot unpack .{kind} files, and {ran.reason}")
     fields = ran.stdout.encode()
     version, signer = module_file.modinfo(fields, "version"), module_file.modinfo(fields, "signer")
-    reasons = {}
-    if version is None:
-        reasons["version"] = "the module file states no version"
+    reasons = {} if version is not None else {"version": module_file.NO_VERSION}
     if not signer:
-        reasons["signer"] = "the module file is not signed"
+        reasons["signer"] = module_file.NOT_SIGNED
     return ModuleFile(version, signer or None, reasons)
 
 

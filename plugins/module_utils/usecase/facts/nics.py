@@ -50,7 +50,7 @@ class Network(NamedTuple):
     """What all NICs share: bonds by member, rows of the VLAN configuration and why there are none."""
 
     bonds: dict[str, str]
-    vlans: tuple[network.Vlan, ...]
+    vlans: list[network.Vlan]
     vlan_reason: Optional[str]
 
 
@@ -92,23 +92,15 @@ def _children(host: Host, folder: str, functions: Mapping[str, Function], unknow
             if place.reason != MISSING:  # what is gone between listing and reading was removed
                 unknown[f"nics.{name}"] = place.reason or MISSING
             continue
-        owner = _owner(place.value, functions)
+        owner = pci.owner(place.value, functions)
         if owner is None and not place.value.startswith("/sys/devices/virtual/"):
             # A captured tree may have plain folders in place of the links, each with a link to its device.
-            owner = _owner(host.resolve(f"{place.value}/device").value or "", functions)
+            owner = pci.owner(host.resolve(f"{place.value}/device").value or "", functions)
         if owner is None:
             elsewhere[name] = place.value
         else:
             of.setdefault(owner, {})[name] = place.value
     return Children(of, elsewhere, names.reason)
-
-
-def _owner(place: str, functions: Mapping[str, Function]) -> Optional[str]:
-    """The innermost PCI function in a path."""
-    for part in reversed(place.split("/")):
-        if part in functions:
-            return part
-    return None
 
 
 def _on_pci(
@@ -121,16 +113,11 @@ def _on_pci(
 ) -> dict[str, Any]:
     book = Book()
     fields = pci.shared_fields(host, function, functions, book)
-    maker, why_no_maker = network.maker(function.vendor_id)
-    model, why_no_model = network.model(function.vendor_id, function.device_id)
+    model = network.model(function.vendor_id, function.device_id)
     parent = functions.get((fields["sriov"] or {}).get("physical_function") or "")
-    if model is None and parent is not None:
+    if model.value is None and parent is not None:
         # mlx5 gives the virtual functions of all its generations one id: the physical one tells the model.
-        model, why_no_model = network.model(parent.vendor_id, parent.device_id)
-    if why_no_maker is not None:
-        book.miss("maker", why_no_maker)
-    if why_no_model is not None:
-        book.miss("model", why_no_model)
+        model = network.model(parent.vendor_id, parent.device_id)
     driver = fields["driver"]["name"]
     own_netdevs, why_no_netdevs = _own(host, function, "net", netdevs)
     own_rdma, why_no_rdma = _own(host, function, "infiniband", rdma)
@@ -138,8 +125,8 @@ def _on_pci(
         own_rdma = {}  # the tree has its classes, and RDMA is none of them: no RDMA driver is loaded
     return {
         "id": function.id,
-        "maker": maker,
-        "model": model,
+        "maker": book.take("maker", network.maker(function.vendor_id), str),
+        "model": book.take("model", model, str),
         **{key: fields[key] for key in ("numa_node", "cpus", "pci", "path", "link", "sriov", "driver")},
         "netdevs": _listed_netdevs(host, own_netdevs, why_no_netdevs, shared, book),
         "rdma": _listed_rdma(host, own_rdma, why_no_rdma, driver, book),
@@ -174,20 +161,15 @@ def _off_pci(host: Host, netdevs: Children, rdma: Children, shared: Network) -> 
         book = Book()
         is_linked = parent.startswith("/sys/devices/")
         why = NOT_ON_PCI if is_linked else NO_LINKS
-        for key in ("cpus", "pci", "path", "link", "sriov"):
-            book.miss(key, why)
+        numa_node, driver, why_no_netdevs = None, {"name": None, "version": None}, netdevs.reason
         if is_linked:
             numa_node = pci.numa_node(host, Function(parent, parent, None, None, None, None, None), book)
             driver = pci.driver(host, parent, book)
-            own = {name: place for name, place in netdevs.elsewhere.items() if place.startswith(f"{parent}/")}
-            why_no_netdevs = netdevs.reason
         else:
-            numa_node = None
-            driver = {"name": None, "version": None}
-            own = {}
             why_no_netdevs = why
             for key in ("numa_node", "driver.name", "driver.version"):
                 book.miss(key, why)
+        own = {name: place for name, place in netdevs.elsewhere.items() if place.startswith(f"{parent}/")}
         maker, model = _by_hca_type(host, next(iter(parents[parent].values())), book)
         found.append(
             {
@@ -195,11 +177,7 @@ def _off_pci(host: Host, netdevs: Children, rdma: Children, shared: Network) -> 
                 "maker": maker,
                 "model": model,
                 "numa_node": numa_node,
-                "cpus": None,
-                "pci": None,
-                "path": None,
-                "link": None,
-                "sriov": None,
+                **{key: book.miss(key, why) for key in ("cpus", "pci", "path", "link", "sriov")},
                 "driver": driver,
                 "netdevs": _listed_netdevs(host, None if why_no_netdevs else own, why_no_netdevs, shared, book),
                 "rdma": _listed_rdma(host, parents[parent], None, driver["name"], book),
@@ -221,10 +199,8 @@ def _by_hca_type(host: Host, place: str, book: Book) -> tuple[Optional[str], Opt
     if device is None:
         book.miss("maker", f"hca_type {answer.reason or 'does not tell it'}")
         return None, None
-    model, reason = network.model(network.MLX_VENDOR, device)
-    if reason is not None:
-        book.miss("model", reason)
-    return network.maker(network.MLX_VENDOR)[0], model
+    model = book.take("model", network.model(network.MLX_VENDOR, device), str)
+    return network.MAKERS[network.MLX_VENDOR], model
 
 
 def _network(host: Host) -> Network:
@@ -234,11 +210,11 @@ def _network(host: Host) -> Network:
             bonds[member] = bond
     config = host.read(VLAN_CONFIG)
     if config.value is None:
-        return Network(bonds, (), config.reason)
+        return Network(bonds, [], config.reason)
     try:
-        return Network(bonds, tuple(network.vlans(config.value)), None)
+        return Network(bonds, network.vlans(config.value), None)
     except ValueError as error:
-        return Network(bonds, (), f"unexpected content {str(error)[:40]!r}")
+        return Network(bonds, [], f"unexpected content {str(error)[:40]!r}")
 
 
 def _listed_netdevs(
@@ -322,9 +298,8 @@ def _listed_rdma(
             rows.append(_port(host, name, own[name], port, driver, f"rdma.{len(rows)}", book))
         if not numbers:
             why = f"{own[name]}/ports {ports.reason or 'lists no port'}"
-            for key in ("port", "protocol", "state", "rate_gbps"):
-                book.miss(f"rdma.{len(rows)}.{key}", why)
-            rows.append({"name": name, "port": None, "protocol": None, "state": None, "rate_gbps": None})
+            keys = ("port", "protocol", "state", "rate_gbps")
+            rows.append({"name": name, **{key: book.miss(f"rdma.{len(rows)}.{key}", why) for key in keys}})
     return rows
 
 

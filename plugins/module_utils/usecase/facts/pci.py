@@ -82,6 +82,11 @@ def _function(host: Host, address: str, place: str) -> Function:
     )
 
 
+def owner(place: str, known: Mapping[str, Function]) -> Optional[str]:
+    """The innermost PCI function in a path."""
+    return next((part for part in reversed(place.split("/")) if part in known), None)
+
+
 def _parsed(answer: Answer, parse: Any) -> Optional[str]:
     try:
         return None if answer.value is None else str(parse(answer.value))

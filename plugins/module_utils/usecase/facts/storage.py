@@ -80,7 +80,7 @@ def _below(
                 unknown[f"storage.{name}"] = place.reason or MISSING
             continue
         for path in (place.value, host.resolve(f"{place.value}/device").value or ""):
-            owner = next((part for part in reversed(path.split("/")) if part in functions), None)
+            owner = pci.owner(path, functions)
             if owner is not None:
                 found.setdefault(owner, {})[name] = place.value
                 break
