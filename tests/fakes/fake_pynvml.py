@@ -4,7 +4,7 @@
 """A library that stands in for ``pynvml``: installed under that name, it answers from ``state.json`` beside it.
 
 ``gpus`` are ``{bus, lost, links, mig, ...}``; a question named in ``refused`` raises, one in ``hang`` never returns;
-``init`` is the error that the start raises; names in ``unknown`` do not exist, as in an older version.
+``init`` is the error that the start raises; names in ``unknown`` do not exist, as in an older version; ``old`` is one without any fabric.
 """
 
 from __future__ import annotations
@@ -104,5 +104,7 @@ def _question(name: str) -> Any:
     return ask
 
 
+if STATE.get("old"):
+    del globals()["c_nvmlGpuFabricInfo_v2_t"]
 for _name in ANSWERS.keys() - set(STATE.get("unknown", ())):
     globals()[f"nvmlDevice{_name}"] = _question(_name)

@@ -118,6 +118,13 @@ def test_one_question_without_an_answer(bench: Bench, state: dict[str, Any], exp
     assert first["memory_mib"] == 81559
 
 
+def test_a_library_that_knows_no_fabric(bench: Bench) -> None:
+    first = bench.see(old=True)["devices"][0]
+    assert first["fabric"]["state"] is None
+    assert "does not know the question" in first["unknown"]["fabric.state"]
+    assert first["serial"] == "101"
+
+
 @pytest.mark.parametrize("state", [0, 1, 2, 7])
 def test_states_of_the_fabric(bench: Bench, state: int) -> None:
     zeros = {"cluster": "00" * 16}

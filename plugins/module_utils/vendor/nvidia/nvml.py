@@ -18,11 +18,48 @@ import uuid
 from typing import Any, Callable
 
 STATES = ("not supported", "not started", "in progress", "completed")
+ROWS = ("correctable", "uncorrectable", "pending", "failure")
 
 
-def text(value: Any) -> str:
+def text(told: Any) -> str:
     """Old versions of pynvml answer in bytes."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+
+
+def mib(told: Any) -> int:
+    return int(told.total // 1048576)
+
+
+def watts(told: int) -> float:
+    return told / 1000 if told % 1000 else told // 1000
+
+
+def ecc(told: Any) -> str:
+    return "enabled" if told[0] else "disabled"
+
+
+def rows(told: Any) -> dict[str, Any]:
+    return {name: bool(what) if number > 1 else what for number, (name, what) in enumerate(zip(ROWS, told))}
+
+
+ASKED: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("model", "GetName", text),
+    ("uuid", "GetUUID", text),
+    ("serial", "GetSerial", text),
+    ("firmware.vbios", "GetVbiosVersion", text),
+    ("firmware.gsp", "GetGspFirmwareVersion", text),
+    ("memory_mib", "GetMemoryInfo", mib),
+    ("power_limit_watts", "GetPowerManagementLimit", watts),
+    ("memory_health.ecc_mode", "GetEccMode", ecc),
+    ("memory_health.remapped_rows", "GetRemappedRows", rows),
+)
+MIG_ASKED = (
+    ("uuid", "GetUUID", text),
+    ("profile", "GetName", lambda told: text(told).partition(" MIG ")[2]),
+    ("memory_mib", "GetMemoryInfo", mib),
+    ("gi", "GetGpuInstanceId", int),
+    ("ci", "GetComputeInstanceId", int),
+)
 
 
 class Gpu:
@@ -31,101 +68,63 @@ class Gpu:
     def __init__(self, nvml: Any, handle: Any) -> None:
         self.nvml = nvml
         self.handle = handle
-        self.told: dict[str, Any] = {}
         self.why: dict[str, str] = {}
 
-    def ask(self, path: str, question: Callable[[], Any]) -> None:
+    def ask(self, path: str, name: str, *arguments: Any) -> Any:
         try:
-            self.told[path] = question()
+            return getattr(self.nvml, f"nvmlDevice{name}")(self.handle, *arguments)
         except self.nvml.NVMLError as error:
-            self.told[path] = None
             self.why[path] = f"NVML says {str(error)!r}"
         except AttributeError:
-            self.told[path] = None
             self.why[path] = "this pynvml does not know the question"
+        return None
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        return getattr(self.nvml, f"nvmlDevice{name}")(self.handle, *arguments)
+    def told(self, asked: Any) -> dict[str, Any]:
+        answers = [(path, parse, self.ask(path, name)) for path, name, parse in asked]
+        return {path: None if found is None else parse(found) for path, parse, found in answers}
 
     def look(self) -> dict[str, Any]:
-        self.ask("model", lambda: text(self.call("GetName")))
-        self.ask("uuid", lambda: text(self.call("GetUUID")))
-        self.ask("serial", lambda: text(self.call("GetSerial")))
-        self.ask("firmware.vbios", lambda: text(self.call("GetVbiosVersion")))
-        self.ask("firmware.gsp", lambda: text(self.call("GetGspFirmwareVersion")))
-        self.ask("memory_mib", lambda: self.call("GetMemoryInfo").total // 1048576)
-        self.ask("power_limit_watts", lambda: self.call("GetPowerManagementLimit") / 1000)
-        self.ask("memory_health.ecc_mode", lambda: "enabled" if self.call("GetEccMode")[0] else "disabled")
-        self.ask("memory_health.remapped_rows", self.rows)
-        self.fabric()
-        return {"told": self.told, "why": self.why, "migs": self.migs(), "links": self.links()}
+        told = {**self.told(ASKED), **self.fabric()}
+        return {"told": told, "why": self.why, "migs": self.migs(), "links": self.links()}
 
-    def rows(self) -> dict[str, Any]:
-        correctable, uncorrectable, pending, failure = self.call("GetRemappedRows")
-        counts = {"correctable": correctable, "uncorrectable": uncorrectable}
-        return {**counts, "pending": bool(pending), "failure": bool(failure)}
-
-    def fabric(self) -> None:
-        def info() -> Any:
-            kind = getattr(self.nvml, "c_nvmlGpuFabricInfo_v2_t", None)
-            found = self.nvml.c_nvmlGpuFabricInfo_t() if kind is None else kind()
-            self.call("GetGpuFabricInfo" if kind is None else "GetGpuFabricInfoV", ctypes.byref(found))
-            return found
-
-        self.ask("fabric.state", info)
-        found = self.told["fabric.state"]
-        self.told.update({"fabric.state": None, "fabric.clique": None})
-        if found is None or not found.state or found.state >= len(STATES):
-            why = self.why.get("fabric.state", "NVML says 'not supported'")
-            self.why.update({"fabric.state": why, "fabric.clique": why})
-            return
-        self.told["fabric.state"] = STATES[found.state]
+    def fabric(self) -> dict[str, Any]:
+        newer = getattr(self.nvml, "c_nvmlGpuFabricInfo_v2_t", None)
+        kind = newer or getattr(self.nvml, "c_nvmlGpuFabricInfo_t", None)
+        found = None if kind is None else kind()
+        name = "GetGpuFabricInfoV" if newer else "GetGpuFabricInfo"
+        self.ask("fabric.state", name, None if found is None else ctypes.byref(found))
+        if "fabric.state" in self.why or found is None or not 0 < found.state < len(STATES):
+            why = self.why.setdefault("fabric.state", "NVML says 'not supported'")
+            self.why["fabric.clique"] = why
+            return {"fabric.state": None, "fabric.clique": None}
         cluster = uuid.UUID(bytes=bytes(found.clusterUuid)[:16])
-        if cluster.int:
-            self.told["fabric.clique"] = f"{cluster}.{found.cliqueId}"
-        else:
+        if not cluster.int:
             self.why["fabric.clique"] = "in no NVLink domain of several nodes"
+        clique = f"{cluster}.{found.cliqueId}" if cluster.int else None
+        return {"fabric.state": STATES[found.state], "fabric.clique": clique}
 
     def migs(self) -> list[dict[str, Any]]:
         found = []
-        try:
-            if not self.call("GetMigMode")[0]:
-                return []
-            places = range(self.call("GetMaxMigDeviceCount"))
-        except (self.nvml.NVMLError, AttributeError):
-            return []
-        for place in places:
-            try:
-                one = Gpu(self.nvml, self.call("GetMigDeviceHandleByIndex", place))
-                sort = (one.call("GetGpuInstanceId"), one.call("GetComputeInstanceId"))
-            except (self.nvml.NVMLError, AttributeError):
-                continue
-            one.ask("uuid", lambda one=one: text(one.call("GetUUID")))  # type: ignore[misc]
-            one.ask("profile", lambda one=one: text(one.call("GetName")).partition(" MIG ")[2])  # type: ignore[misc]
-            one.ask("memory_mib", lambda one=one: one.call("GetMemoryInfo").total // 1048576)  # type: ignore[misc]
-            found.append((sort, one.told))
-        return [told for _sort, told in sorted(found, key=lambda pair: pair[0])]
+        if (self.ask("", "GetMigMode") or [0])[0]:
+            for place in range(self.ask("", "GetMaxMigDeviceCount") or 0):
+                handle = self.ask("", "GetMigDeviceHandleByIndex", place)
+                found += [] if handle is None else [Gpu(self.nvml, handle).told(MIG_ASKED)]
+        return sorted(found, key=lambda one: (one.pop("gi") or 0, one.pop("ci") or 0))
 
     def links(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for link in range(getattr(self.nvml, "NVML_NVLINK_MAX_LINKS", 18)):
-            try:
-                if not self.call("GetNvLinkState", link):
-                    continue
-                peer = text(self.call("GetNvLinkRemotePciInfo", link).busId)
-            except (self.nvml.NVMLError, AttributeError):
-                continue
-            try:
-                peer = "switch" if self.call("GetNvLinkRemoteDeviceType", link) == 2 else peer
-            except (self.nvml.NVMLError, AttributeError):
-                peer = str(peer)  # an older one: a switch then shows by its address, which is no GPU's
-            found[peer] = found.get(peer, 0) + 1
+            if self.ask("", "GetNvLinkState", link):
+                peer = self.ask("", "GetNvLinkRemotePciInfo", link)
+                # An older library does not know the type: a switch then shows by its address, which is no GPU's.
+                is_switch = self.ask("", "GetNvLinkRemoteDeviceType", link) == 2
+                name = "switch" if is_switch or peer is None else text(peer.busId)
+                found[name] = found.get(name, 0) + 1
         return found
 
 
 def main() -> int:
-    if len(sys.argv) > 1:
-        sys.path.insert(0, sys.argv[1])
+    sys.path[:0] = sys.argv[1:]
     try:
         nvml = importlib.import_module("pynvml")
         nvml.nvmlInit()
@@ -135,9 +134,6 @@ def main() -> int:
     except nvml.NVMLError as error:
         print(error, file=sys.stderr)
         return 4
-    node = Gpu(nvml, None)
-    node.ask("driver", lambda: text(nvml.nvmlSystemGetDriverVersion()))
-    node.ask("library", lambda: text(nvml.nvmlSystemGetNVMLVersion()))
     gpus, errors = [], []
     for number in range(nvml.nvmlDeviceGetCount()):
         try:
@@ -147,7 +143,8 @@ def main() -> int:
             errors.append(f"GPU {number}: {error}")
             continue
         gpus.append({"bus": bus, **Gpu(nvml, handle).look()})
-    print(json.dumps({**node.told, "gpus": gpus, "errors": errors}))
+    versions = {"driver": text(nvml.nvmlSystemGetDriverVersion()), "library": text(nvml.nvmlSystemGetNVMLVersion())}
+    print(json.dumps({**versions, "gpus": gpus, "errors": errors}))
     return 0
 
 
