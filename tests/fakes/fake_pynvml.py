@@ -4,7 +4,8 @@
 """A library that stands in for ``pynvml``: installed under that name, it answers from ``state.json`` beside it.
 
 ``gpus`` are ``{bus, lost, links, mig, ...}``; a question named in ``refused`` raises, one in ``hang`` never returns;
-``init`` is the error that the start raises; names in ``unknown`` do not exist, as in an older version; ``old`` is one without any fabric.
+``init`` is the error that the start raises; names in ``unknown`` do not exist, as in an older version;
+``old`` is one that knows of no fabric.
 """
 
 from __future__ import annotations
