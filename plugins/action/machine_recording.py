@@ -61,7 +61,7 @@ def _place(named: str, host: str) -> str:
     if os.path.lexists(path) and not os.path.isfile(path):
         _refuse(path, "something that is no file is there")
     if not os.access(folder, os.W_OK | os.X_OK):
-        _refuse(path, "permission denied")
+        _refuse(path, "no right to write there, or a read-only file system")
     return path
 
 
