@@ -98,11 +98,16 @@ class Tools:
 
     def judge(self, name: str, rows: Mapping[str, Row], told: Mapping[str, Any], reason: Optional[str]) -> str:
         """Note a tool that answered, ``partial`` where it left devices out or ended badly; why the rest is unknown."""
-        missing = [one for one in rows if one not in told]
+        missing = [one for one, row in rows.items() if one not in told and _is_listed(row)]
         if missing:
             reason = f"{name} does not list {', '.join(missing)}" + (f"; {reason}" if reason else "")
         self.note(name, "partial" if reason else "ok", reason)
         return f"{name} does not tell either"
+
+
+def _is_listed(row: Row) -> bool:
+    """Whether a tool can know the device: not one in the processor, nor one given to a virtual machine."""
+    return not row.get("integrated") and (row.get("driver") or {}).get("name") != "vfio-pci"
 
 
 def address(text: object) -> str:

@@ -139,3 +139,17 @@ def test_every_maker_with_a_tool_answers_on_a_bare_node(node) -> None:  # type: 
         assert "is not installed" in heard.silent
         assert {row["status"] for row in asked.sources} == {"absent"}
     assert tools.tool_of("tenstorrent") is None
+
+
+def test_devices_that_no_tool_lists_are_not_missed(node) -> None:  # type: ignore[no-untyped-def]
+    asked = tools.Tools(node({"/etc/hostname": "n"}), 1)
+    rows = {
+        "0000:c5:00.1": {"integrated": True},
+        "0000:18:00.0": {"integrated": False, "driver": {"name": "vfio-pci"}},
+        "0000:3b:00.0": {"integrated": False, "driver": {"name": "amdgpu"}},
+    }
+    asked.judge("amd-smi", rows, {"0000:3b:00.0": {}}, None)
+    assert asked.sources[-1] == {"name": "amd-smi", "status": "ok", "reason": None}
+    asked.judge("amd-smi", rows, {}, "amd-smi failed with exit status 1")
+    reason = "amd-smi does not list 0000:3b:00.0; amd-smi failed with exit status 1"
+    assert asked.sources[-1] == {"name": "amd-smi", "status": "partial", "reason": reason}
