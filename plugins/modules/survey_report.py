@@ -120,7 +120,8 @@ summary:
       description: Values that were not found.
       type: int
 stats:
-  description: The summary and the two paths in one mapping of scalars, each name with C(survey_) before it, for C(set_stats).
+  description:
+    - The summary and the two paths in one mapping of scalars, each name with C(survey_) before it, for C(set_stats).
   returned: success
   type: dict
 error:

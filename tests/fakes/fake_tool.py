@@ -39,7 +39,7 @@ def main() -> int:
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline:
             os.sched_yield()
-    for _ in range(answer.get("times", 1)):
+    for _time in range(answer.get("times", 1)):
         sys.stdout.buffer.write(said)
     sys.stdout.buffer.flush()
     sys.stderr.write(answer.get("error", ""))

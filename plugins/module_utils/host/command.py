@@ -62,7 +62,7 @@ def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
     name = argv[0]
     environment = {"PATH": _SEARCH, "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
     try:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # pylint: disable=ansible-bad-function
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -97,7 +97,7 @@ def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
         return Ran(status, "", f"{name} printed text that is not UTF-8")
     if status == 0:
         return Ran(0, text, None)
-    ended = f"exit status {status}" if status > 0 else f"signal {-status}"
+    ended = f"exit status {status}" if status > 0 else f"signal {abs(status)}"
     said = errors.decode("utf-8", "replace").strip().splitlines()
     return Ran(status, text, f"{name} failed with {ended}" + (f": {said[0][:200]}" if said else ""))
 

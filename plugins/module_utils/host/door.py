@@ -237,6 +237,8 @@ class Host:
                 if not chunk:
                     break
                 chunks.append(chunk)
+                if len(chunk) < min(left, 4096) and not place.startswith("/proc/"):
+                    break  # the end: only procfs gives less than a page where more follows
                 left -= len(chunk)
             return b"".join(chunks)
         finally:

@@ -18,7 +18,8 @@ class Heard(NamedTuple):
     ``silent`` says why everything else is unknown. ``links`` are rows of the section *links*; ``links_unknown`` says
     why they may be missing. ``versions`` has any of ``user_space``, ``fabric_manager`` and ``tool`` (the loaded
     driver as the tool sees it), or None where it does not tell; those in ``compared`` must equal the loaded driver.
-    ``no_manager`` is why no fabric manager is told; ``is_mismatch``: the tool itself says that driver and libraries do not fit.
+    ``no_manager`` is why no fabric manager is told; ``is_mismatch``: the tool itself says that driver and libraries do
+    not fit.
     """
 
     values: dict[str, dict[str, Any]]

@@ -196,7 +196,7 @@ class _Search:
             self.least.append([self.least[-1][j] + near[j][others - 1] for j in range(self.size)])
         self.kept: list[tuple[int, tuple[int, ...]]] = []
         self.steps = 0
-        self.bar = self._bar()
+        self.worst_kept = self._bar()
 
     def run(self) -> list[tuple[int, ...]]:
         self._extend((), 0, 0, 0, self.own)
@@ -270,4 +270,4 @@ class _Search:
         bound = 2 * (total + bin(mask).count("1") * self.node_unit) + sum(doubled[:need])
         if len(self.kept) == self.limit and bound >= 2 * self.kept[-1][0]:
             return True
-        return self.bar is not None and bound > 2 * self.bar
+        return self.worst_kept is not None and bound > 2 * self.worst_kept

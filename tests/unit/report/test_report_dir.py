@@ -72,4 +72,4 @@ def test_values_of_ansible_become_plain() -> None:
 
     value = plain({Tagged("k"): [Tagged("v"), 1, None, (True,)]})
     assert value == {"k": ["v", 1, None, [True]]}
-    assert type(value["k"][0]) is str
+    assert value["k"][0].__class__ is str

@@ -22,7 +22,7 @@ def end(name, *bridges, root="pci0000:16", numa=0):
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "kind"),
+    ("left", "right", "kind"),
     [
         pytest.param(end("a", *SWITCH, "d1"), end("b", *SWITCH, "d2"), "pix", id="two ports of one switch"),
         pytest.param(end("a", *SWITCH, "d1"), end("b", *SWITCH, "d1"), "pix", id="two functions of one card"),
@@ -43,21 +43,21 @@ def end(name, *bridges, root="pci0000:16", numa=0):
         pytest.param(end("a", numa=None), end("b", numa=None), "phb", id="one root bus needs no NUMA node"),
     ],
 )
-def test_kind(a, b, kind):
-    assert distance(a, b) == (kind, None)
-    assert distance(b, a) == (kind, None)
+def test_kind(left, right, kind):
+    assert distance(left, right) == (kind, None)
+    assert distance(right, left) == (kind, None)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "words"),
+    ("left", "right", "words"),
     [
         (end("a"), end("b", root="pci0000:a0", numa=None), "NUMA node of b is unknown"),
         (end("a", numa=None), end("b", root="pci0000:a0"), "NUMA node of a is unknown"),
         (Endpoint("a", None, None, 0), end("b"), "not in this root"),
     ],
 )
-def test_unknown_has_a_reason(a, b, words):
-    kind, reason = distance(a, b)
+def test_unknown_has_a_reason(left, right, words):
+    kind, reason = distance(left, right)
     assert kind is None
     assert words in reason
 

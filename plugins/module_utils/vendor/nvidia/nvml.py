@@ -129,10 +129,10 @@ def main() -> int:
         nvml = importlib.import_module("pynvml")
         nvml.nvmlInit()
     except ImportError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 3
     except nvml.NVMLError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 4
     gpus, errors = [], []
     for number in range(nvml.nvmlDeviceGetCount()):
@@ -144,9 +144,9 @@ def main() -> int:
             continue
         gpus.append({"bus": bus, **Gpu(nvml, handle).look()})
     versions = {"driver": text(nvml.nvmlSystemGetDriverVersion()), "library": text(nvml.nvmlSystemGetNVMLVersion())}
-    print(json.dumps({**versions, "gpus": gpus, "errors": errors}))
+    sys.stdout.write(json.dumps({**versions, "gpus": gpus, "errors": errors}) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())
