@@ -76,14 +76,18 @@ def test_no_devices(vendor, device, pci_class, what):
 
 @pytest.mark.parametrize("maker", ids.MAKERS, ids=lambda maker: maker.name)
 def test_row_is_well_formed(maker):
+    kinds = ("gpu", "npu", "accelerator")
     assert re.fullmatch(r"[a-z]+", maker.name)
-    assert maker.kind in ("gpu", "npu", "accelerator")
-    assert all(
-        re.fullmatch(r"[0-9a-f]{4}", text) for text in (*maker.vendor_ids, *maker.models, *maker.extra, *maker.never)
-    )
-    assert not set(maker.extra) & set(maker.never)
-    assert all(kind in ("gpu", "npu", "accelerator") for kind in maker.extra.values())
+    assert maker.kind in kinds
+    assert all(re.fullmatch(r"[0-9a-f]{4}", text) for text in (*maker.vendor_ids, *maker.devices))
+    assert all(mark in ("-", "never", *kinds) and name != "-" for mark, name in maker.devices.values())
+    assert all(re.fullmatch(r"\w+", module) for module in maker.modules + maker.rivals)
     assert ids.maker_named(maker.name) is maker
+
+
+def test_every_row_of_the_table_belongs_to_one_maker():
+    rows = [line.split()[:2] for line in ids._DEVICES.split("\n") if line]
+    assert len(rows) == sum(len(maker.devices) for maker in ids.MAKERS) == len({tuple(row) for row in rows})
 
 
 def test_no_vendor_id_belongs_to_two_makers():

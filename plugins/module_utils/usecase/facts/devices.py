@@ -13,7 +13,7 @@ from ...host.door import Host
 from ...model.answer import Book
 from ...model.device import NEEDS_TOOL, Told
 from ...model.pci import Function
-from ...vendor.ids import OFF_PCI_DRIVERS, is_device, kind_of, maker_of
+from ...vendor.ids import OFF_PCI_DRIVERS, is_device, kind_of, maker_of, model_of
 from ...vendor.probes import probe_of
 from . import pci
 
@@ -94,7 +94,7 @@ def _identity(function: Function, book: Book) -> dict[str, Any]:
     maker = maker_of(function)
     if maker is None:
         book.miss("maker", f"vendor {function.vendor_id} is in no table")
-    model = None if maker is None else maker.models.get(function.device_id or "")
+    model = model_of(function)
     if model is None:
         book.miss("model", f"device {function.vendor_id}:{function.device_id} is in no table")
     return {"maker": None if maker is None else maker.name, "model": model}
