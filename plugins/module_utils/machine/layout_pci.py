@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from typing import Optional
 
+from ..codec.sysfs import list_of_cpus
 from . import layout_net
 from .records import FLAT, Drm, Function, Link, Machine, Nvidia
 from .sheet import Sheet
@@ -167,14 +168,8 @@ def _locality(sheet: Sheet, place: str, function: Function, machine: Machine) ->
 
 
 def cpulist(cpus: list[int]) -> str:
-    """CPUs as the kernel lists them: ``0-3,8``."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    """CPUs as the kernel lists them: ``0-3,8``; none as an empty text."""
+    return list_of_cpus(cpus) if cpus else ""
 
 
 def cpumap(cpus: list[int], machine: Machine) -> str:

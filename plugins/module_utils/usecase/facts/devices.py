@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Optional
 
 from ...codec import sysfs
 from ...host.door import Host
-from ...model.answer import Book
+from ...model.answer import MISSING, Book
 from ...model.device import NEEDS_TOOL, Told
 from ...model.pci import Function
 from ...vendor.ids import OFF_PCI_DRIVERS, is_device, kind_of, maker_of, model_of
@@ -19,17 +19,20 @@ from . import pci
 
 _CLASS_FOLDERS = ("drm", "accel", "habanalabs", "tenstorrent")
 """Folders below a device that hold its device files (Linux 6.18; tenstorrent tt-kmd 2)."""
+_DRIVERS_TELL = (
+    *("integrated", "uuid", "serial", "memory_mib", "firmware", "partitions", "partition_mode", "fabric"),
+    "peer_memory",
+)
 _TOOLS_TELL = ("power_limit_watts", "memory_health", "tiles", "ports")
 """Fields that no kernel interface fills: makers' tools do."""
 
 
 class Devices(NamedTuple):
-    """The rows, the links that makers told, why links may be missing, and the makers that are here."""
+    """The rows, the links that makers told, and why links may be missing."""
 
     rows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     links_unknown: list[str]
-    makers: tuple[str, ...]
 
 
 def observe(host: Host, functions: Mapping[str, Function]) -> Devices:
@@ -44,9 +47,8 @@ def observe(host: Host, functions: Mapping[str, Function]) -> Devices:
     files = Files(host)
     rows = [_row(host, function, functions, told.get(_maker_name(function) or ""), files) for function in chosen]
     rows += _off_pci(host, files)
-    links = [row for name in makers if name in told for row in told[name].links]
-    missing = [told[name].links_unknown or "" for name in makers if name in told and told[name].links_unknown]
-    return Devices(rows, links, missing, tuple(makers))
+    links = [row for one in told.values() for row in one.links]
+    return Devices(rows, links, [one.links_unknown for one in told.values() if one.links_unknown])
 
 
 def _maker_name(function: Function) -> Optional[str]:
@@ -69,18 +71,15 @@ def _row(
         "acs": pci.acs(host, function, functions, book),
         "iommu_group": _iommu_group(host, function.place, book),
     }
-    if told is None:
-        for key in _silent():
-            book.miss(key, "this maker's driver is not asked")
-        own: Sequence[str] = ()
-        common: Sequence[str] = ()
-    else:
+    own: Sequence[str] = ()
+    common: Sequence[str] = ()
+    if told is not None:
         row.update(told.fields[function.id])
         book.unknown.update(told.unknown[function.id])
-        for key in _silent():
-            if row[key] is None:
-                book.unknown.setdefault(key, NEEDS_TOOL)
         own, common = told.nodes[function.id], told.shared_nodes
+    for key in _silent():
+        if row[key] is None:
+            book.unknown.setdefault(key, "this maker's driver is not asked" if told is None else NEEDS_TOOL)
     if row["model"] is not None:
         book.unknown.pop("model", None)
     row["nodes"] = files.nodes(function.place, own, common, book)
@@ -102,26 +101,13 @@ def _identity(function: Function, book: Book) -> dict[str, Any]:
 
 def _silent() -> dict[str, Any]:
     """The fields that only a maker's driver can fill, before it is asked."""
-    return {
-        "integrated": None,
-        "uuid": None,
-        "serial": None,
-        "memory_mib": None,
-        "firmware": None,
-        "partitions": None,
-        "partition_mode": None,
-        "fabric": None,
-        "peer_memory": None,
-        **dict.fromkeys(_TOOLS_TELL),
-    }
+    return dict.fromkeys((*_DRIVERS_TELL, *_TOOLS_TELL))
 
 
 def _iommu_group(host: Host, place: str, book: Book) -> int | None:
     group = host.resolve(f"{place}/iommu_group")
     if group.value is None:
-        reason = group.reason or ""
-        book.miss("iommu_group", "in no IOMMU group" if reason == "not there" else reason)
-        return None
+        return book.miss("iommu_group", "in no IOMMU group" if group.reason == MISSING else group.reason or "")
     return int(group.value.rpartition("/")[2])
 
 
@@ -174,8 +160,7 @@ class Files:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._has_dev = host.list("/dev").value is not None
-        self._users: Optional[dict[int, str]] = None
-        self._groups: Optional[dict[int, str]] = None
+        self._names: dict[str, dict[int, str]] = {}
 
     def nodes(self, place: str, own: Sequence[str], shared: Sequence[str], book: Book) -> list[dict[str, Any]] | None:
         """The device files of the device at ``place``: by its class folders, then ``own`` and ``shared`` paths."""
@@ -202,28 +187,22 @@ class Files:
         if status is None or status.kind not in ("char", "block"):
             book.miss(f"nodes.{path}", reason or f"a {status.kind if status else 'thing'}, not a device")
             return []
-        self._load()
         return [
             {
                 "path": path,
                 "major": status.major,
                 "minor": status.minor,
                 "mode": f"{status.mode:04o}",
-                "owner": (self._users or {}).get(status.uid, str(status.uid)),
-                "group": (self._groups or {}).get(status.gid, str(status.gid)),
+                "owner": self._name("/etc/passwd", status.uid),
+                "group": self._name("/etc/group", status.gid),
                 "shared": shared,
             }
         ]
 
-    def _load(self) -> None:
-        if self._users is None:
-            self._users = self._names("/etc/passwd")
-            self._groups = self._names("/etc/group")
-
-    def _names(self, path: str) -> dict[int, str]:
-        found: dict[int, str] = {}
-        for line in (self._host.read(path).value or "").splitlines():
-            fields = line.split(":")
-            if len(fields) > 2 and fields[2].isdigit():
-                found.setdefault(int(fields[2]), fields[0])
-        return found
+    def _name(self, path: str, number: int) -> str:
+        """The first name that a file of the form of ``/etc/passwd`` has for a number, else the number."""
+        if path not in self._names:
+            rows = [line.split(":") for line in (self._host.read(path).value or "").splitlines()]
+            named = [(int(row[2]), row[0]) for row in rows if len(row) > 2 and row[2].isdigit()]
+            self._names[path] = dict(reversed(named))
+        return self._names[path].get(number, str(number))

@@ -59,13 +59,10 @@ def _hardware(
 ) -> dict[str, Any]:
     """Devices, NICs, storage, and what lies between them."""
     if functions is None:
-        reason = no_pci or ""
-        found: dict[str, Any] = {"nics": None, "storage": None}
+        found: dict[str, Any] = dict.fromkeys(("devices", "bridges", "links", "distances", "storage"))
+        unknown.update(dict.fromkeys(found, no_pci or ""))
         found["nics"], no_nics = nics.observe(host, {})
         unknown.update(no_nics)
-        for section in ("devices", "bridges", "links", "distances", "storage"):
-            found[section] = None
-            unknown[section] = reason
         return found
     seen = devices.observe(host, functions)
     nic_rows, no_nics = nics.observe(host, functions)
@@ -79,7 +76,7 @@ def _hardware(
         unknown[f"links.{kind}"] = why
     for function in functions.values():
         if function.pci_class is None and function.id not in ends:
-            unknown[f"devices.{function.id}"] = "its class could not be read, so it may be one"
+            unknown[f"devices.{function.id}"] = pci.NO_CLASS
     above = [functions[end.id] for end in ends.values()]
     return {
         "devices": seen.rows,

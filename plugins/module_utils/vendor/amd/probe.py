@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from ...codec.sysfs import integer
 from ...host.door import Host
-from ...model.answer import Answer, Book
+from ...model.answer import Book
 from ...model.device import NEEDS_TOOL, Told
 from ...model.pci import Function
 from .kfd import XGMI, KfdNode, hops, topology
@@ -159,7 +159,7 @@ def _row(pair: tuple[str, str], count: Optional[int]) -> dict[str, Any]:
 def _npu(host: Host, function: Function, book: Book) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "integrated": True,
-        "firmware": {"npu": book.take("firmware.npu", _npu_firmware(host, function), _text)},
+        "firmware": {"npu": book.take("firmware.npu", host.read(f"{function.place}/fw_version"), _text)},
         "partitions": [],
         "fabric": None,
         "partition_mode": {"compute": None, "memory": None},
@@ -172,7 +172,3 @@ def _npu(host: Host, function: Function, book: Book) -> dict[str, Any]:
         book.miss(key, _NO_GPU_TRAIT)
     book.miss("memory_mib", "uses the memory of the system")
     return fields
-
-
-def _npu_firmware(host: Host, function: Function) -> Answer:
-    return host.read(f"{function.place}/fw_version")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 from ...host.door import Host
-from ...model.answer import Answer, Book
+from ...model.answer import MISSING, Answer, Book
 from ...model.device import NEEDS_TOOL, Told
 from ...model.pci import Function
 
@@ -46,13 +46,13 @@ def _attribute(host: Host, function: Function, names: tuple[str, ...]) -> Answer
     folders = [function.place]
     for kind in ("accel", "habanalabs"):
         folders += [f"{function.place}/{kind}/{name}" for name in host.list(f"{function.place}/{kind}").value or ()]
-    last = Answer(None, "not there")
+    last = Answer(None, MISSING)
     for name in names:
         for folder in folders:
             answer = host.read(f"{folder}/{name}")
             if answer.value:
                 return answer
-            if answer.reason not in (None, "not there"):
+            if answer.reason not in (None, MISSING):
                 last = answer
     return last
 
@@ -63,7 +63,7 @@ def _device(host: Host, function: Function, book: Book) -> dict[str, Any]:
         answer = _attribute(host, function, files)
         if answer.value is not None:
             firmware[name] = answer.value
-        elif answer.reason != "not there":
+        elif answer.reason != MISSING:
             book.miss(f"firmware.{name}", answer.reason or "")
             firmware[name] = None
     if not firmware:
