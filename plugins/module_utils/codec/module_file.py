@@ -73,8 +73,8 @@ def modinfo(content: bytes, key: str) -> str | None:
     return None
 
 
-def unpack(kind: str, chunks: Callable[[int], bytes]) -> bytes:
-    """A whole compressed module (``gz``, ``xz`` or ``zst``); ``chunks(n)`` gives the next up to n bytes.
+def unpack(kind: str, read_at: ReadAt) -> bytes:
+    """A whole compressed module (``gz``, ``xz`` or ``zst``).
 
     ValueError where it is damaged or too large, ImportError where this Python cannot unpack the kind.
     """
@@ -95,18 +95,24 @@ def unpack(kind: str, chunks: Callable[[int], bytes]) -> bytes:
 
         opened = zstd.ZstdDecompressor()
         broken = (zstd.ZstdError,)
-    content = bytearray()
+    content, offset = bytearray(), 0
     try:
         while not opened.eof:
-            chunk = chunks(1 << 20)
+            chunk = read_at(offset, 1 << 20)
             if not chunk:
                 raise ValueError(f"the .{kind} file is cut off")
+            offset += len(chunk)
             content += opened.decompress(chunk)
             if len(content) > MAX_UNPACKED_BYTES:
                 raise ValueError(f"larger than {MAX_UNPACKED_BYTES} bytes when unpacked")
     except broken as error:
         raise ValueError(f"the .{kind} file is damaged ({error})") from None
     return bytes(content)
+
+
+def within(content: bytes) -> ReadAt:
+    """The reader of a file that is here whole."""
+    return lambda offset, length: content[offset : offset + length]
 
 
 def _piece(read_at: ReadAt, offset: int, length: int, size: int, what: str) -> bytes:

@@ -324,25 +324,13 @@ def _module_file(host: Host, path: str) -> dict[str, str]:
 
     try:
         if kind:
-            content = module_file.unpack(kind, _chunks(host, path))
-            seen = module_file.read_module(lambda offset, length: content[offset : offset + length], len(content))
+            content = module_file.unpack(kind, read_at)
+            seen = module_file.read_module(module_file.within(content), len(content))
         else:
             seen = module_file.read_module(read_at, size)
     except ValueError:
         return {}
     return kept({"version": seen.version, "signer": seen.signer})
-
-
-def _chunks(host: Host, path: str) -> Any:
-    position = 0
-
-    def read(length: int) -> bytes:
-        nonlocal position
-        chunk = host.read_bytes(path, length, position)[0] or b""
-        position += len(chunk)
-        return chunk
-
-    return read
 
 
 def _next_boot(host: Host) -> Optional[str]:

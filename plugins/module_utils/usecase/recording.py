@@ -112,12 +112,11 @@ def _says(path: str, content: bytes) -> ModuleFile | None:
     """What is read from an image; None where this Python cannot unpack it, and so did not read the file either."""
     kind = path.rpartition(".ko")[2].lstrip(".")
     if kind:
-        pieces = [content]
         try:
-            content = module_file.unpack(kind, lambda _length: pieces.pop() if pieces else b"")
+            content = module_file.unpack(kind, module_file.within(content))
         except ImportError:
             return None
-    return module_file.read_module(lambda offset, length: content[offset : offset + length], len(content))
+    return module_file.read_module(module_file.within(content), len(content))
 
 
 def _with_images(recorded: Recorded, images: Mapping[str, bytes]) -> Recorded:

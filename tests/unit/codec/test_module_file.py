@@ -185,14 +185,7 @@ def test_only_the_ends_of_a_large_file_are_read():
 
 
 def chunks(content, step=100):
-    position = [0]
-
-    def following(length):
-        chunk = content[position[0] : position[0] + min(length, step)]
-        position[0] += len(chunk)
-        return chunk
-
-    return following
+    return lambda offset, length: content[offset : offset + min(length, step)]
 
 
 def test_unpack():

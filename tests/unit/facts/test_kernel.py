@@ -57,7 +57,7 @@ BASE = {
     f"{NOW_FOLDER}/kernel/drivers/amdgpu.ko.xz": lzma.compress(module(None, "Build time key"), check=lzma.CHECK_CRC32),
     f"{NEXT_FOLDER}/modules.dep": "updates/dkms/nvidia.ko.gz:\n",
     f"{NEXT_FOLDER}/modules.builtin": "",
-    f"{NEXT_FOLDER}/updates/dkms/nvidia.ko.gz": gzip.compress(module("590.44")),
+    f"{NEXT_FOLDER}/updates/dkms/nvidia.ko.gz": gzip.compress(module("590.44"), mtime=0),
 }
 
 
@@ -317,7 +317,7 @@ def test_damaged_file(node, content, reason):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("nvidia.ko.gz", gzip.compress(module("1"))[:-20], "the .gz file is cut off"),
+        ("nvidia.ko.gz", gzip.compress(module("1"), mtime=0)[:-20], "the .gz file is cut off"),
         ("nvidia.ko.xz", b"\xff" * 100, "the .xz file is damaged (Input format not supported by decoder)"),
         ("nvidia.ko.lz4", b"", "a .lz4 file is not read"),
     ],

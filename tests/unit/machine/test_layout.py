@@ -102,9 +102,8 @@ def test_acs_stands_in_the_configuration_space(isolates: bool) -> None:
 def test_a_module_file_says_its_version_and_signer(suffix: str, signer: str | None) -> None:
     content = module_image.image(f"updates/nvidia-uvm.ko{suffix}", "6.1.0", "570.1", signer)
     if suffix:
-        rest = [content]
-        content = module_file.unpack(suffix[1:], lambda _length: rest.pop() if rest else b"")
-    seen = module_file.read_module(lambda offset, length: content[offset : offset + length], len(content))
+        content = module_file.unpack(suffix[1:], module_file.within(content))
+    seen = module_file.read_module(module_file.within(content), len(content))
     assert (seen.version, seen.signer) == ("570.1", signer)
 
 

@@ -248,7 +248,7 @@ def test_what_modinfo_said_is_asked_of_the_recording(node, tmp_path, monkeypatch
         path: b"\x28\xb5\x2f\xfd packed",
     }
 
-    def refuse(kind, chunks):
+    def refuse(kind, read_at):
         raise ImportError(kind)
 
     module_files = (

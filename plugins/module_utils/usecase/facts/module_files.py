@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...codec import module_file
 from ...codec.module_file import ModuleFile
 from ...host.door import Host
@@ -19,49 +17,34 @@ class _Unreadable(Exception):
 
 
 def read_file(host: Host, path: str) -> ModuleFile:
+    """Version and signer of the module file at ``path``, each None with its reason where it is not told."""
     kind = path.rpartition(".ko")[2].lstrip(".")
+
+    def read_at(offset: int, length: int) -> bytes:
+        content, reason = host.read_bytes(path, length, offset)
+        if content is None:
+            raise _Unreadable(f"the module file: {reason}")
+        return content
+
     try:
         if not kind:
-            return _read_plain(host, path)
+            size, reason = host.size(path)
+            if size is None:
+                return _all_unknown(f"the module file: {reason}")
+            return module_file.read_module(read_at, size)
         if kind not in ("gz", "xz", "zst"):
             return _all_unknown(f"a .{kind} file is not read")
         try:
-            content = module_file.unpack(kind, _chunks(host, path))
+            content = module_file.unpack(kind, read_at)
         except ImportError:
             return _ask_modinfo(host, path, kind)
-        return module_file.read_module(lambda offset, length: content[offset : offset + length], len(content))
+        return module_file.read_module(module_file.within(content), len(content))
     except (_Unreadable, ValueError) as error:
         return _all_unknown(str(error))
 
 
 def _all_unknown(reason: str) -> ModuleFile:
     return ModuleFile(None, None, {"version": reason, "signer": reason})
-
-
-def _read_at(host: Host, path: str, offset: int, length: int) -> bytes:
-    content, reason = host.read_bytes(path, length, offset)
-    if content is None:
-        raise _Unreadable(f"the module file: {reason}")
-    return content
-
-
-def _read_plain(host: Host, path: str) -> ModuleFile:
-    size, reason = host.size(path)
-    if size is None:
-        return _all_unknown(f"the module file: {reason}")
-    return module_file.read_module(lambda offset, length: _read_at(host, path, offset, length), size)
-
-
-def _chunks(host: Host, path: str) -> Callable[[int], bytes]:
-    offset = 0
-
-    def following(length: int) -> bytes:
-        nonlocal offset
-        content = _read_at(host, path, offset, length)
-        offset += len(content)
-        return content
-
-    return following
 
 
 def _ask_modinfo(host: Host, path: str, kind: str) -> ModuleFile:
