@@ -17,7 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..host.door import Host
 from ..model.answer import Answer, Book
-from ..model.tool import Heard, Row
+from ..model.device import Heard, Row
 
 FOLDERS = (
     *("/usr/bin", "/usr/local/bin", "/opt/rocm/bin", "/usr/sbin", "/usr/local/sbin"),

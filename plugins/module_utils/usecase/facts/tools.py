@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ...host.door import Host
-from ...model.device import NEEDS_TOOL
+from ...model.device import NEEDS_TOOL, Heard
 from ...model.errors import InputError
-from ...model.tool import Heard
 from ...vendor.ids import maker_named
 from ...vendor.tools import Tools, tool_of
 

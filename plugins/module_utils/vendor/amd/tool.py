@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ...model.answer import Book
-from ...model.tool import Heard, Row
+from ...model.device import Heard, Row
 from ..tools import Tools, Wanted, address, fields, number, pair_row, read_json, value
 
 _NEW, _OLD = "amd-smi", "rocm-smi"

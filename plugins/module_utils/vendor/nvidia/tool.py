@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 from ...host.door import Host
 from ...model.answer import Answer, Book
-from ...model.tool import Heard, Row
+from ...model.device import Heard, Row
 from ..tools import Said, Tools, Wanted, address, fields, number, pair_row, place, put, read_json, value
 
 SMI, NVML, _MANAGER = "nvidia-smi", "nvml", "nv-fabricmanager"
