@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import os
-import tempfile
 from typing import Any, NoReturn, Optional
 from urllib.parse import quote
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError, ProbeError
+from ansible_collections.accelerator.ops.plugins.plugin_utils import whole_file
 from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome
 
 
@@ -46,7 +45,10 @@ class ActionModule(ActionBase):
             raise ProbeError("record", dest, "no archive came back", "one", "look at the output with -vvv") from None
         changed = not _holds(dest, archive)
         if changed and not self._task.check_mode:
-            _write(dest, archive)
+            try:
+                whole_file.write(dest, archive, 0o600)
+            except OSError as error:
+                _refuse(dest, os.strerror(error.errno or 0))
         return {**result, "changed": changed, "dest": dest}
 
 
@@ -71,29 +73,6 @@ def _holds(dest: str, archive: bytes) -> bool:
             return there.read(len(archive) + 1) == archive
     except OSError:
         return False  # then writing it says why
-
-
-def _write(dest: str, archive: bytes) -> None:
-    """The file whole or not at all, and still there after a power cut."""
-    folder = os.path.dirname(dest)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=".recording-", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as target:
-                target.write(archive)
-                target.flush()
-                os.fsync(target.fileno())
-            os.replace(temporary, dest)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-        parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(parent)
-        finally:
-            os.close(parent)
-    except OSError as error:
-        _refuse(dest, os.strerror(error.errno or 0))
 
 
 def _refuse(path: str, found: str) -> NoReturn:

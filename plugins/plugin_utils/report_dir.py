@@ -9,7 +9,6 @@ belongs to, so that what an earlier run saw is never reported as seen now.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -17,8 +16,9 @@ from typing import Any, Optional
 from urllib.parse import quote
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+from ansible_collections.accelerator.ops.plugins.plugin_utils import whole_file
 
-_LONGEST = 200  # bytes of a file name; file systems take 255, and the temporary file's name is longer
+_LONGEST = 200  # bytes of a file name; file systems take 255
 
 
 def run_id() -> str:
@@ -77,25 +77,9 @@ class ReportDir:
     def write(self, name: str, text: str) -> str:
         """Write a file: whole or not at all, and still there after a power cut. Returns its path."""
         place = self.place(name)
-        folder = os.path.dirname(place)
-        temporary = f"{place}.{os.getpid()}.tmp"
         try:
-            os.makedirs(folder, exist_ok=True)
-            try:
-                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-                with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as target:
-                    target.write(text)
-                    target.flush()
-                    os.fsync(target.fileno())
-                os.replace(temporary, place)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
-            parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(parent)
-            finally:
-                os.close(parent)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            whole_file.write(place, text.encode("utf-8", "replace"), 0o666)
         except OSError as error:
             raise self._unusable("write", name, error) from None
         return place
