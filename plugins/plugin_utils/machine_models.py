@@ -16,8 +16,12 @@ from typing import Any
 import yaml
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
-from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, model
+from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
+from ansible_collections.accelerator.ops.plugins.module_utils.host.sparse import SparseHost
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, model, writedown
+from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
 
 SHIPPED = os.path.join(os.path.dirname(__file__), "..", "..", "playbooks", "files", "machines")
 _ROOM = os.path.join(os.path.dirname(__file__), "..", "module_utils")
@@ -128,6 +132,20 @@ def find(name: str) -> str:
     raise InputError(
         "find", f"model {name}", "no such model or file", f"one of {', '.join(known)}, or a path", "correct the name"
     )
+
+
+def written_down(src: str, name: str) -> str:
+    """The YAML text of a tree, of a recording, or (``/``) of this machine. Raises InputError where it cannot be said.
+
+    Laid out again, it gives the same facts.
+    """
+    host = SparseHost(src)
+    asked = None
+    if os.path.isfile(src):
+        reader = Host(src)
+        observe(reader)
+        asked = {reader.real_path(path) for path in reader.read_paths}
+    return dump(writedown.model(host, Heading(name, "", (), ""), asked))
 
 
 def laid_out(path: str, cache_dir: str) -> tuple[model.Machine, str]:

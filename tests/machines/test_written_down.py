@@ -13,10 +13,12 @@ import yaml
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
+from ansible_collections.accelerator.ops.plugins.module_utils.host.recorder import Recorder
 from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout, writedown
 from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
 from ansible_collections.accelerator.ops.plugins.module_utils.machine.sheet import Sheet
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import document
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.recording import take
 from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 from ansible_collections.accelerator.ops.tests.machines.unpack import sources
 
@@ -65,6 +67,41 @@ def test_model_written_down_is_the_same_model(name: str, models: dict[str, Path]
     text = machine_models.dump(mapping)
     assert machine_models.parse(text, name) == machine
     assert len(text.splitlines()) <= 170, "a human should be able to read it"
+
+
+def from_recording(root: str, mask: bool, folder: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The facts of a recording, those of the model that was written down of it, and its text."""
+    folder.mkdir()
+    (folder / "node.tar.gz").write_bytes(take(Recorder(root), mask).archive)
+    text = machine_models.written_down(str(folder / "node.tar.gz"), "recorded")
+    tree.write(str(folder / "tree"), layout.entries(machine_models.parse(text, "recorded")))
+    seen = document.observe(Host(str(folder / "node.tar.gz")))
+    return leaves(seen), leaves(document.observe(Host(str(folder / "tree")))), text
+
+
+@pytest.mark.parametrize("mask", [False, True], ids=["plain", "masked"])
+@pytest.mark.parametrize("name", machine_models.shipped())
+def test_a_recorded_model_gives_the_same_facts(name: str, mask: bool, models: dict[str, Path], tmp_path: Path) -> None:
+    facts, again, text = from_recording(str(models[name]), mask, tmp_path / "recorded")
+    assert again == facts
+    if not mask:
+        assert facts == leaves(document.observe(Host(str(models[name]))))
+    assert len(text.splitlines()) <= 170, "a human should be able to read it"
+
+
+def test_recorded_machines_give_the_same_facts(
+    data: Path, trees: Callable[[str], Path], tmp_path: Path, comparison: Any
+) -> None:
+    with comparison("facts of recordings written down and laid out again", 17000) as values:
+        for name in sources(data):
+            facts, second, _text = from_recording(str(trees(name)), False, tmp_path / name)
+            for path in sorted(facts.keys() | second.keys()):
+                values.same(f"{name}{path}", second.get(path, "nothing"), facts.get(path, "nothing"))
+
+
+def test_this_machine_recorded_gives_the_same_facts(tmp_path: Path) -> None:
+    facts, again, _text = from_recording("/", True, tmp_path / "here")
+    assert again == facts
 
 
 def test_a_lost_file_is_no_longer_in_the_model(models: dict[str, Path], tmp_path: Path) -> None:

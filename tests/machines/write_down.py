@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a tree, or the machine at hand, down as a model: ``python tests/machines/write_down.py ROOT NAME``.
+"""Write a tree, a recording or the machine at hand down as a model: ``python tests/machines/write_down.py ROOT NAME``.
 
 Needs the checkout on the path as ``ansible_collections/accelerator/ops`` (see CONTRIBUTING.md).
 """
@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import sys
 
-from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
-from ansible_collections.accelerator.ops.plugins.module_utils.machine import writedown
-from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
 from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 
@@ -23,7 +20,7 @@ def main(arguments: list[str]) -> int:
         print("usage: write_down.py ROOT NAME", file=sys.stderr)
         return 2
     try:
-        text = machine_models.dump(writedown.model(Host(arguments[0]), Heading(arguments[1], "", (), "")))
+        text = machine_models.written_down(*arguments)
     except OpsError as error:
         print(error, file=sys.stderr)
         return 1

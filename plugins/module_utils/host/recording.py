@@ -98,6 +98,10 @@ class Archive:
             raise OSError(errno.ENODATA, NOT_RECORDED)
         return list(self._names[place])
 
+    def known_in(self, place: str) -> list[str]:
+        """The names below a folder that something is known of, whether or not it was listed."""
+        return [name for name in self._names.get(place, ()) if f"{place.rstrip('/')}/{name}" not in self._unread]
+
     def target_of(self, place: str) -> str:
         """What a link says."""
         target = self._targets.get(self._known(place))

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
 from ..codec.pci_config import acs_redirects
 from ..host.door import Host
+from ..model.answer import NOT_RECORDED
 from ..model.entry import Entry
 from .layout_net import NET
 from .layout_pci import DEVICES, DRIVERS
@@ -91,8 +92,13 @@ class Remainder:
         self.absent: list[str] = []
 
 
-def remainder(host: Host, entries: dict[str, Entry], places: dict[str, str]) -> Remainder:
-    """Compare a tree with what the model would lay out; ``places`` are the folders of its PCI functions."""
+def remainder(
+    host: Host, entries: dict[str, Entry], places: dict[str, str], asked: Optional[Collection[str]] = None
+) -> Remainder:
+    """Compare a tree with what the model would lay out; ``places`` are the folders of its PCI functions.
+
+    Of a recording, ``asked`` are the paths that its facts are read from: it tells nothing of any other.
+    """
     rest = Remainder()
     files, links, folders = _scope(host, places)
     for path in sorted(files):
@@ -120,11 +126,14 @@ def remainder(host: Host, entries: dict[str, Entry], places: dict[str, str]) -> 
         if not any(entry.startswith(f"{path}/") for entry in entries) and names(host, path):
             rest.folders.append(_any_folder(host, path))
     for path in folders:
-        is_there = host.list(path).value is not None
+        found = host.list(path)
+        is_there = found.value is not None or found.reason == NOT_RECORDED
         if is_there and path not in entries:
             rest.folders.append(path)
         elif not is_there and path in entries:
             rest.absent.append(path)
+    if asked is not None:
+        rest.absent = [path for path in rest.absent if path in asked]
     rest.absent = _patterns(host, rest.absent, files | links, places)
     rest.folders = sorted(set(rest.folders))
     return rest
@@ -247,6 +256,7 @@ def _meaning(path: str, content: bytes) -> Any:
         return int(match.group(1)) // 1024 if match else value
     if name == "properties":
         rows = [" ".join(line.split()) for line in value.splitlines()]
+        rows = [row for row in rows if not re.match(r"(mem_banks|io_links|p2p_links|caches)_count ", row)]
         return sorted(row for row in rows if "_links/" not in path or not row.endswith(" 0"))
     if name.startswith("aer_dev_"):
         return sorted(line for line in value.splitlines() if not line.endswith(" 0"))

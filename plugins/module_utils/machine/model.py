@@ -630,14 +630,15 @@ def _kfd(top: _Map, functions: tuple[Function, ...]) -> Optional[Kfd]:
     for item in kfd.maps("nodes"):
         device = item.text("device")
         gpu_id = item.number("gpu_id") or 0
-        properties = dict(common) if gpu_id else {}
+        is_gpu = gpu_id != 0 or device is not None
+        properties = dict(common) if is_gpu else {}
         if device is not None:
             function = by_address.get(full_address(device, "0000"))
             if function is None:
                 item.fail("device", f"is {device}", "a function of this machine", "correct it")
             properties.update(of_function(function))
         properties.update(_properties(item, ("device", "gpu_id", "memory")))
-        own = item.maps("memory") or (banks if gpu_id else [])
+        own = item.maps("memory") or (banks if is_gpu else [])
         memory = tuple(_properties(bank, ()) for bank in own)
         nodes.append(KfdNode(gpu_id, dict(sorted(properties.items())), memory))
     links: dict[tuple[int, int, bool], KfdLink] = {}

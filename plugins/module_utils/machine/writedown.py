@@ -10,7 +10,8 @@ read from (``difference``). The result gives the same facts as the tree, and for
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Optional
 
 from ..host.door import Host
 from . import difference, layout, layout_pci, writedown_pci, writedown_system
@@ -34,8 +35,12 @@ _DEVICE_NAMES = re.compile(
 )
 
 
-def model(host: Host, heading: Heading) -> dict[str, Any]:
-    """The mapping of a model. ``heading`` says what no tree tells. Raises InputError where a tree cannot be said."""
+def model(host: Host, heading: Heading, asked: Optional[Collection[str]] = None) -> dict[str, Any]:
+    """The mapping of a model. ``heading`` says what no tree tells. Raises InputError where a tree cannot be said.
+
+    Of a recording, ``asked`` are the real paths that facts are read from: of all others it cannot tell whether they are
+    there, and the model takes them for what they usually are.
+    """
     found = writedown_pci.find(host)
     mapping: dict[str, Any] = {"name": heading.name}
     if heading.title:
@@ -61,7 +66,7 @@ def model(host: Host, heading: Heading) -> dict[str, Any]:
         mapping["files"] = files
     mapping.update(writedown_system.security(host))
     absent = _device_files(host, mapping)
-    _add_remainder(host, mapping, found, absent)
+    _add_remainder(host, mapping, found, [path for path in absent if asked is None or path in asked], asked)
     return mapping
 
 
@@ -102,11 +107,15 @@ def _device_files(host: Host, mapping: dict[str, Any]) -> list[str]:
 
 
 def _add_remainder(
-    host: Host, mapping: dict[str, Any], found: dict[str, writedown_pci.Found], absent: list[str]
+    host: Host,
+    mapping: dict[str, Any],
+    found: dict[str, writedown_pci.Found],
+    absent: list[str],
+    asked: Optional[Collection[str]],
 ) -> None:
     machine = parse(mapping)
     entries = layout.entries(machine)
-    rest = difference.remainder(host, entries, layout_pci.places(machine))
+    rest = difference.remainder(host, entries, layout_pci.places(machine), asked)
     if rest.attributes:
         mapping.update(writedown_pci.section(host, found, rest.attributes))
     rest.files.update(mapping.get("files", {}))

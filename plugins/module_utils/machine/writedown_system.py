@@ -173,16 +173,16 @@ def _numbers(host: Host, path: str) -> dict[str, int]:
 
 
 def _shared(nodes: list[dict[str, Any]], functions: list[Function]) -> dict[str, Any]:
-    gpus = [node for node in nodes if node["gpu_id"] is not None]
     common: dict[str, int] = {}
     memory = None
-    for node in gpus:
-        device = _device_of(node, functions)
+    for node in nodes:
+        device = _device_of(node, functions) if node["gpu_id"] is not None or node.get("simd_count") else None
         if device is not None:
             node["device"] = device.address
             derived = of_function(device)
             for key in [key for key, value in derived.items() if node.get(key, ...) == value]:
                 del node[key]
+    gpus = [node for node in nodes if node["gpu_id"] is not None or "device" in node]
     if len(gpus) > 1:
         banks = gpus[0]["memory"]
         if banks and all(node["memory"] == banks for node in gpus):

@@ -103,7 +103,7 @@ def test_a_disk_that_gives_up_leaves_no_part(tmp_path, monkeypatch, call, error)
     def fail(*_arguments):
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(machine_recording.os, call, fail)
+    monkeypatch.setattr(os, call, fail)
     with pytest.raises(InputError, match=os.strerror(error)) as caught:
         run(str(tmp_path / "a"))
     assert "\n" not in str(caught.value)
