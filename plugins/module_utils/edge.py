@@ -20,6 +20,24 @@ def run(argument_spec: Mapping[str, Any], work: Callable[[Mapping[str, Any]], Ou
     try:
         outcome = work(module.params)
     except OpsError as error:
-        module.fail_json(msg=str(error), error=error.as_dict())
+        module.fail_json(**_utf8({"msg": str(error), "error": error.as_dict()}))
         return
-    module.exit_json(changed=outcome.changed, **outcome.results)
+    module.exit_json(changed=outcome.changed, **_utf8(outcome.results))
+
+
+def _utf8(value: Any) -> Any:
+    """The result, with bytes of names that are not UTF-8 as ``\\xff``: for one of them Ansible refuses the whole."""
+    if isinstance(value, str):
+        return value if value.isascii() else _text(value)
+    if isinstance(value, Mapping):
+        return {_utf8(key): _utf8(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_utf8(inner) for inner in value]
+    return value
+
+
+def _text(value: str) -> str:
+    try:
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character out of a tool's JSON
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -331,7 +331,7 @@ class Masker:
     def _account(self, line: str, is_user: bool) -> str:
         """A line of passwd or group: names of persons, what is said of them, where they live, who is in a group."""
         fields = line.split(":")
-        if len(fields) < 4 or not fields[2].isdigit():
+        if len(fields) < 4 or not (fields[2].isascii() and fields[2].isdigit()):
             return line
         is_person = _is_person(fields[2])
         if is_person:
@@ -467,7 +467,7 @@ def _stored(recorded: Recorded, path: str) -> str:
 
 def _system_accounts(passwd: str) -> set[str]:
     rows = [line.split(":") for line in passwd.splitlines()]
-    return {row[0] for row in rows if len(row) > 2 and row[2].isdigit() and not _is_person(row[2])}
+    return {row[0] for row in rows if len(row) > 2 and row[2].isascii() and row[2].isdigit() and not _is_person(row[2])}
 
 
 def _is_person(number: str) -> bool:

@@ -116,7 +116,7 @@ MODELS = {
 _OMNIPATH_DRIVERS = ("hfi1", "hfi2")
 _MLX_DRIVERS = ("mlx4_core", "mlx5_core")
 
-_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec(?: \(.*\))?\Z", re.ASCII)
+_RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) Gb/sec(?: \(.*\))?\Z", re.ASCII)
 _STATE = re.compile(r"\d+: ([A-Z_]+)\Z", re.ASCII)
 _MT = re.compile(r"MT(\d{4,5})\Z", re.ASCII)
 
@@ -207,7 +207,7 @@ def vlans(text: str) -> list[Vlan]:
     found = []
     for line in text.splitlines()[2:]:
         parts = [part.strip() for part in line.rsplit("|", 2)]
-        if len(parts) != 3 or not parts[0] or not parts[2] or not parts[1].isdigit():
+        if len(parts) != 3 or not parts[0] or not parts[2] or not re.match(r"[0-9]{1,4}\Z", parts[1]):
             raise ValueError(line)
         found.append(Vlan(parts[0], int(parts[1]), parts[2]))
     return found

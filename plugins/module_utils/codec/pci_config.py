@@ -22,19 +22,23 @@ def acs_redirects(config: bytes) -> bool | None:
     """Whether this port sends peer-to-peer requests up to the root complex.
 
     ``config`` is the whole space (4096 bytes). None: it is too short to hold extended capabilities, as it is
-    for a reader without root (64 bytes) or a conventional PCI device (256). False also where there is no ACS.
+    for a reader without root (64 bytes) or a conventional PCI device (256). None, too, where the chain of
+    capabilities has no end: the bytes are not the device's (all ones when it fell off the bus). False also where there
+    is no ACS.
     """
     if len(config) <= _EXTENDED_START + 4:
         return None
     offset = _EXTENDED_START
     for _count in range(_MAX_CAPABILITIES):
-        if offset < _EXTENDED_START or offset + _ACS_CONTROL + 2 > len(config):
+        if not offset:
             return False
+        if offset < _EXTENDED_START or offset + _ACS_CONTROL + 2 > len(config):
+            return None
         (header,) = struct.unpack_from("<I", config, offset)
         if header in (0, 0xFFFFFFFF):
-            return False
+            return None if header else False
         if header & 0xFFFF == _ACS:
             (control,) = struct.unpack_from("<H", config, offset + _ACS_CONTROL)
             return bool(control & _ACS_REQUEST_REDIRECT)
         offset = header >> 20
-    return False
+    return None

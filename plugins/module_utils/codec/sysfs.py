@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable
 
 _HEX = re.compile(r"0x([0-9a-fA-F]+)\Z")
-_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?\Z")
-_CPULIST = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\Z")
+_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) GT/s(?: PCIe)?\Z")
+_CPULIST = re.compile(r"[0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*\Z")
+_CPUMASK = re.compile(r"(?:0x)?[0-9a-fA-F]{1,8}(?:,(?:0x)?[0-9a-fA-F]{1,8})*\Z")  # 0x: some captured files
+_MAX_CPUS = 65536  # eight times what Linux can be built for; a longer list or mask is rubbish, and slow
 
 
 def hex_id(text: str, digits: int) -> str:
@@ -37,8 +39,8 @@ def id2(text: str) -> str:
 
 
 def integer(text: str) -> int:
-    """A decimal number of zero or more."""
-    if not text.isascii() or not text.isdigit():
+    """A decimal number of zero or more, of at most 64 bits."""
+    if not text.isascii() or not text.isdigit() or int(text[:21]) >> 64:
         raise ValueError(text)
     return int(text)
 
@@ -71,15 +73,18 @@ def cpus_of_list(text: str) -> list[int]:
     found: list[int] = []
     for part in cpulist(text).split(","):
         first, _dash, last = part.partition("-")
+        if int(last or first) >= _MAX_CPUS:
+            raise ValueError(text)
         found.extend(range(int(first), int(last or first) + 1))
     return sorted(found)
 
 
 def cpus_of_mask(text: str) -> list[int]:
     """The CPU numbers of a cpumap such as ``00000000,0000ffff`` (groups of 32 bits, highest first)."""
-    groups = [group.strip() for group in text.split(",")]
+    if _CPUMASK.match(text) is None or text.count(",") >= _MAX_CPUS // 32:
+        raise ValueError(text)
     value = 0
-    for group in groups:
+    for group in text.split(","):
         value = (value << 32) | int(group, 16)
     return [number for number in range(value.bit_length()) if value >> number & 1]
 

@@ -41,6 +41,25 @@ KINDS = {
 }
 
 
+_NO_FILES = ("char", "block", "fifo", "socket")
+
+
+def _opened(root: str) -> tuple[str, str]:
+    """The real path of a root, and whether it is a ``dir`` or a ``file``. Raises InputError for all else."""
+    found = "neither a folder nor a file"
+    try:
+        real = os.path.realpath(root)
+        kind = KINDS.get(stat.S_IFMT(os.stat(real).st_mode), "")
+        if kind in ("dir", "file"):
+            return real, kind
+    except ValueError:
+        found = "a null byte in the path"
+    except OSError as error:
+        is_gone = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        found = "no such folder" if is_gone else os.strerror(error.errno or 0)
+    raise InputError("open", f"root {root}", found, "a folder", "name the root of a node's tree")
+
+
 def _why(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return MISSING
@@ -62,7 +81,7 @@ class Host:
     def __init__(self, root: str = "/") -> None:
         if not root:
             raise InputError("open", "root ''", "an empty path", "a folder", "name the root of a node's tree")
-        self.root = os.path.realpath(root)
+        self.root, kind = _opened(root)
         self.is_live = self.root == "/"
         self.read_paths: set[str] = set()
         self.ran: dict[tuple[str, ...], tuple[Optional[int], str, Optional[str]]] = {}
@@ -70,9 +89,7 @@ class Host:
         self._archive: Optional[Archive] = None
         self._real: dict[str, str] = {"/": "/"}
         self._manifest: Optional[dict[str, Status]] = None
-        if not os.path.exists(self.root):
-            raise InputError("open", f"root {root}", "no such folder", "a folder", "name the root of a node's tree")
-        if not os.path.isdir(self.root):
+        if kind == "file":
             from .recording import Archive  # compiled only where a root is a file
 
             self._archive = Archive(self.root)
@@ -223,9 +240,11 @@ class Host:
         return os.readlink(place) if self._archive is None else self._archive.target_of(place)
 
     def _read_raw(self, place: str, limit: int, offset: int = 0) -> bytes:
-        """The one place that reads bytes. Never blocks on a FIFO and never opens a device."""
+        """The one place that reads bytes. Never blocks on a FIFO, and opens no device that lies in a tree."""
         if self._archive is not None:
             return self._archive.read(place, limit, offset)
+        if not self.is_live and KINDS.get(stat.S_IFMT(os.lstat(place).st_mode)) in _NO_FILES:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             if offset:
@@ -257,7 +276,7 @@ class Host:
             return {}
         try:
             return {path: _status(entry) for path, entry in json.loads(content).items()}
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise ProbeError(
                 "read",
                 self.root + MANIFEST,

@@ -222,7 +222,7 @@ def _aer(host: Host, place: str) -> Optional[dict[str, dict[str, int]]]:
     for severity, rows in AER_NAMES.items():
         content = text(host, f"{place}/aer_dev_{severity}")
         pairs = [line.split() for line in (content or "").splitlines()]
-        if not pairs or not all(len(pair) == 2 and pair[1].isdigit() for pair in pairs):
+        if not pairs or not all(len(pair) == 2 and pair[1].isascii() and pair[1].isdigit() for pair in pairs):
             return None
         counts = {name: int(count) for name, count in pairs if int(count) and name != AER_TOTALS[severity]}
         if not set(counts) <= set(rows):
@@ -261,7 +261,7 @@ def _rdma(host: Host, place: str) -> Any:
     found: list[Any] = []
     for name in natural(names(host, f"{place}/infiniband")):
         folder = f"{place}/infiniband/{name}"
-        ports = [port for port in natural(names(host, f"{folder}/ports")) if port.isdigit()]
+        ports = [port for port in natural(names(host, f"{folder}/ports")) if port.isascii() and port.isdigit()]
         port = f"{folder}/ports/{ports[0]}" if ports else ""
         found.append(
             {
@@ -339,7 +339,7 @@ def _nvidia(host: Host, address: str) -> Optional[dict[str, Any]]:
         {
             "model": values["Model"],
             "uuid": values.get("GPU UUID"),
-            "minor": int(minor) if minor.isdigit() else None,
+            "minor": int(minor) if minor.isascii() and minor.isdigit() else None,
             "video_bios": values.get("Video BIOS"),
             "firmware": values.get("GPU Firmware"),
         }

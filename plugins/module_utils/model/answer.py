@@ -14,6 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar
 T = TypeVar("T")
 
 MISSING = "not there"
+EMPTY = "the file is empty"
 NOT_RECORDED = "not recorded"  # a recording knows only that something is there
 
 
@@ -51,10 +52,13 @@ class Book:
     def take(self, path: str, answer: Answer, parse: Callable[[str], T]) -> T | None:
         """The parsed value, or None with the reason noted under ``path``.
 
-        ``parse`` raises ValueError for a text it does not understand.
+        ``parse`` raises ValueError for a text it does not understand. An empty text (``parse`` is ``str``) is no value.
         """
         if answer.value is None:
             self.miss(path, answer.reason or MISSING)
+            return None
+        if not answer.value and parse is str:
+            self.miss(path, EMPTY)
             return None
         try:
             return parse(answer.value)

@@ -304,7 +304,7 @@ def count_cpus(cpulist: Optional[str]) -> Optional[int]:
         low, _dash, high = piece.strip().partition("-")
         if not low:
             continue
-        if not low.isdigit() or (high and not high.isdigit()):
+        if not piece.isascii() or not low.isdigit() or (high and not high.isdigit()):
             return None
         total += int(high or low) - int(low) + 1
     return total

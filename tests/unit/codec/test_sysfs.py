@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from ansible_collections.accelerator.ops.plugins.module_utils.codec import sysfs
+from ansible_collections.accelerator.ops.plugins.module_utils.codec import network, sysfs
 from ansible_collections.accelerator.ops.plugins.module_utils.codec.pci_config import acs_redirects
 
 
@@ -97,8 +97,8 @@ def space(*capabilities, length=4096):
         pytest.param(space(), False, id="no extended capability"),
         pytest.param(bytes(64), None, id="reader without root"),
         pytest.param(bytes(256), None, id="conventional PCI"),
-        pytest.param(b"\xff" * 4096, False, id="device fell off the bus"),
-        pytest.param(space((0x000D, 0x0004))[:0x105], False, id="cut short"),
+        pytest.param(b"\xff" * 4096, None, id="device fell off the bus"),
+        pytest.param(space((0x000D, 0x0004))[:0x105], None, id="cut short"),
     ],
 )
 def test_acs(config, answer):
@@ -108,4 +108,30 @@ def test_acs(config, answer):
 def test_acs_ends_on_a_chain_that_is_a_ring():
     config = bytearray(space((0x0001, 0)))
     struct.pack_into("<I", config, 0x100, 0x0001 | 0x100 << 20)
-    assert acs_redirects(bytes(config)) is False
+    assert acs_redirects(bytes(config)) is None
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        pytest.param(sysfs.link_speed_gts, "9" * 400 + " GT/s PCIe", id="a speed that no float holds"),
+        pytest.param(sysfs.link_speed_gts, "\u0661 GT/s", id="digits of another script"),
+        pytest.param(sysfs.integer, "18446744073709551616", id="more than 64 bits"),
+        pytest.param(sysfs.integer, "9" * 5000, id="more than Python reads"),
+        pytest.param(sysfs.cpus_of_list, "0-99999999", id="more CPUs than there are"),
+        pytest.param(sysfs.cpus_of_mask, "f" * 4000000, id="a mask of megabytes"),
+        pytest.param(sysfs.cpus_of_mask, "-1", id="a mask with a sign"),
+        pytest.param(sysfs.cpus_of_mask, "f,,f", id="a mask with a hole"),
+        pytest.param(network.rate_gbps, "9" * 400 + " Gb/sec", id="a rate that no float holds"),
+    ],
+)
+def test_what_no_kernel_prints_is_no_value(parse, text):
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_the_largest_values_that_a_kernel_prints():
+    assert sysfs.integer("18446744073709551615") == 2**64 - 1
+    assert sysfs.link_speed_gts("128.0 GT/s PCIe") == 128.0
+    assert sysfs.cpus_of_mask(",".join(["80000000"] + ["00000000"] * 2047)) == [65535]
+    assert sysfs.cpus_of_mask("0xf") == [0, 1, 2, 3]

@@ -152,3 +152,40 @@ def test_a_root_without_sys_means_unknown_and_never_none(node):
         assert facts[section] is None, section
         assert facts["unknown"][section], section
     assert [source["status"] for source in facts["sources"]] == ["absent", "absent"]
+
+
+def test_a_copy_that_followed_the_links_tells_no_group_and_no_physical_function(node):
+    files = card()
+    files[f"{PLACE}/iommu_group/type"] = "DMA"
+    files[f"{PLACE}/physfn/vendor"] = "0x10de"
+    row = rows(node(files))[0]
+    assert row["iommu_group"] is row["sriov"]["physical_function"] is None
+    assert "iommu_group" in row["unknown"]["iommu_group"]
+    assert "physfn" in row["unknown"]["sriov.physical_function"]
+
+
+def test_empty_files_are_no_values(node):
+    files = card()
+    files[f"{PLACE}/driver"] = ("link", "/")
+    files["/proc/cmdline"] = "\n"
+    seen = observe(node(files))
+    row = seen["devices"][0]
+    assert row["driver"] == {"name": None, "version": None}
+    assert "unexpected" in row["unknown"]["driver.name"]
+    assert seen["kernel"]["command_line"] is None
+    assert seen["kernel"]["unknown"]["command_line"] == "the file is empty"
+    files[f"{PLACE}/driver"] = ("link", "../../../../../bus/pci/drivers/nvidia")
+    files["/sys/module/nvidia/version"] = "\n"
+    row = rows(node(files))[0]
+    assert row["driver"] == {"name": "nvidia", "version": None}
+    assert row["unknown"]["driver.version"] == "the file is empty"
+
+
+def test_names_in_other_digits_are_no_numbers(node):
+    files = card("0x1002", "0x74a1")
+    files["/sys/class/kfd/kfd/topology/nodes/\u00b2/properties"] = "simd_count 1\n"
+    files["/etc/passwd"] = "root:x:\u00b2:0::/root:/bin/sh\n"
+    files[f"{PLACE}/drm/card1/uevent"] = "DEVNAME=dri/card1\n"
+    files["/dev/dri/card1"] = ""
+    files[MANIFEST] = json.dumps({"/dev/dri/card1": {"kind": "char", "major": 226, "minor": 1}})
+    assert rows(node(files))[0]["nodes"][0]["owner"] == "0"

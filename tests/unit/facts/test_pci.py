@@ -103,6 +103,14 @@ def test_an_old_kernel_has_only_the_mask(node):
     assert look(node, tree, "0000:00:01.0")[0]["cpus"] == "8-15"
 
 
+def test_a_mask_that_is_none_is_not_what_the_platform_reports(node):
+    tree = Tree()
+    tree.add(ROOT, local_cpus="soon")
+    fields, unknown, _known = look(node, tree, "0000:00:01.0")
+    assert fields["cpus"] is None
+    assert unknown["cpus"] == "unexpected content 'soon'"
+
+
 def test_the_link_of_a_plain_card(node):
     tree = Tree()
     tree.add(ROOT, link=(32.0, 16, 32.0, 16))

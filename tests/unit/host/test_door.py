@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_folder_read_as_a_file_is_a_reason(tree):
 
 def test_a_pipe_does_not_block(tree):
     os.mkfifo(tree / "pipe")
-    assert Host(str(tree)).read("/pipe").value in (None, "")
+    assert Host(str(tree)).read("/pipe").value is None
 
 
 class Failing(Host):
@@ -127,3 +128,36 @@ def test_a_root_that_is_none(tree, name, words):
     with pytest.raises(InputError, match=words) as caught:
         Host(root)
     assert caught.value.as_dict()["code"] == "input"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket"])
+def test_a_root_that_is_neither_folder_nor_file_is_refused_and_never_waited_for(tmp_path, kind):
+    place = tmp_path / kind
+    if kind == "fifo":
+        os.mkfifo(place)
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+    with pytest.raises(InputError, match="neither a folder nor a file"):
+        Host(str(place))
+
+
+def test_a_root_that_no_path_can_be(tmp_path):
+    with pytest.raises(InputError, match="null byte"):
+        Host("/srv/\0")
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(InputError, match="symbolic links"):
+        Host(str(tmp_path / "a"))
+
+
+def test_a_pipe_in_place_of_a_file_is_no_empty_file(tree):
+    os.mkfifo(tree / "pipe")
+    assert Host(str(tree)).read("/pipe") == Answer(None, "cannot be read (Invalid argument)")
+
+
+@pytest.mark.parametrize("text", ['{"/dev/a": {"major": 1e999}}', "[" * 100000])
+def test_a_manifest_that_no_number_or_stack_holds(tree, text):
+    (tree / MANIFEST[1:]).write_text(text)
+    with pytest.raises(ProbeError, match="another form"):
+        Host(str(tree)).status("/etc")

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from ...codec import sysfs
 from ...host.door import Host
-from ...model.answer import MISSING, Book
+from ...model.answer import MISSING, Answer, Book
 from ...model.device import NEEDS_TOOL, Told
 from ...model.pci import Function
 from ...vendor.ids import OFF_PCI_DRIVERS, is_device, kind_of, maker_of, model_of
@@ -107,8 +108,10 @@ def _silent() -> dict[str, Any]:
 def _iommu_group(host: Host, place: str, book: Book) -> int | None:
     group = host.resolve(f"{place}/iommu_group")
     if group.value is None:
-        return book.miss("iommu_group", "in no IOMMU group" if group.reason == MISSING else group.reason or "")
-    return int(group.value.rpartition("/")[2])
+        book.miss("iommu_group", "in no IOMMU group" if group.reason == MISSING else group.reason or "")
+        return None
+    # A copy that followed the links has a folder of this very name, which tells no number.
+    return book.take("iommu_group", Answer(group.value.rpartition("/")[2], None), sysfs.integer)
 
 
 def _name_partition_nodes(row: dict[str, Any], files: Files) -> None:
@@ -203,6 +206,6 @@ class Files:
         """The first name that a file of the form of ``/etc/passwd`` has for a number, else the number."""
         if path not in self._names:
             rows = [line.split(":") for line in (self._host.read(path).value or "").splitlines()]
-            named = [(int(row[2]), row[0]) for row in rows if len(row) > 2 and row[2].isdigit()]
+            named = [(int(row[2]), row[0]) for row in rows if len(row) > 2 and re.match("[0-9]{1,10}\\Z", row[2])]
             self._names[path] = dict(reversed(named))
         return self._names[path].get(number, str(number))

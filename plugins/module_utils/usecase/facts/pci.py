@@ -105,7 +105,7 @@ def shared_fields(host: Host, function: Function, known: Mapping[str, Function],
         "pci": identity(host, function, book),
         "path": None if function.bridges is None else list(function.bridges),
         "link": link(host, function, known, book),
-        "sriov": sriov(host, place),
+        "sriov": sriov(host, place, book),
         "driver": driver(host, place, book),
     }
 
@@ -116,9 +116,10 @@ def _cpus(host: Host, place: str) -> Answer:
         answer = host.read(f"{place}/local_cpulist")
         return Answer(None, "platform reports none") if answer.value == "" else answer
     try:
-        return Answer(sysfs.list_of_cpus(sysfs.cpus_of_mask(mask.value)), None)
+        numbers = sysfs.cpus_of_mask(mask.value)
     except ValueError:
-        return Answer(None, "platform reports none")
+        return Answer(None, f"unexpected content {mask.value[:40]!r}")
+    return Answer(sysfs.list_of_cpus(numbers), None) if numbers else Answer(None, "platform reports none")
 
 
 def numa_node(host: Host, function: Function, book: Book) -> int | None:
@@ -196,16 +197,20 @@ def _limit(
     return None
 
 
-def sriov(host: Host, place: str) -> dict[str, Any] | None:
+def sriov(host: Host, place: str, book: Book) -> dict[str, Any] | None:
     """SR-IOV counts and the physical function of a virtual one; None where the function has none of it."""
     total = _parsed_int(host.read(f"{place}/sriov_totalvfs"))
     parent = host.resolve(f"{place}/physfn").value
     if total is None and parent is None:
         return None
+    physical = None if parent is None else parent.rpartition("/")[2]
+    if physical is not None and not _ADDRESS.match(physical):
+        # A copy that followed the links has a folder here, which does not tell whose it is.
+        physical = book.miss("sriov.physical_function", f"{place}/physfn does not lead to a PCI function")
     return {
         "total": total,
         "configured": _parsed_int(host.read(f"{place}/sriov_numvfs")),
-        "physical_function": None if parent is None else parent.rpartition("/")[2],
+        "physical_function": physical,
     }
 
 
@@ -224,6 +229,9 @@ def driver(host: Host, place: str, book: Book) -> dict[str, Any]:
             book.miss("driver.name", "this tree has no driver links" if bound.reason == MISSING else bound.reason or "")
         return {"name": None, "version": None}
     name = bound.value.rpartition("/")[2]
+    if name in ("", ".", ".."):
+        book.miss("driver.name", f"unexpected content {bound.value[:40]!r}")
+        return {"name": None, "version": None}
     module = (host.link(f"{place}/driver/module").value or name).rpartition("/")[2]
     version = host.read(f"/sys/module/{module}/version")
     if version.reason == MISSING:
@@ -253,7 +261,9 @@ def acs(host: Host, function: Function, known: Mapping[str, Function], book: Boo
         if redirects:
             return True
         if redirects is None and silent is None:
-            silent = f"configuration space of {address}: " + (reason or "the extended part needs root to be read")
+            is_short = config is not None and len(config) <= 256
+            why = reason or ("the extended part needs root to be read" if is_short else "its capabilities have no end")
+            silent = f"configuration space of {address}: {why}"
     if silent is not None:
         book.miss("acs", silent)
         return None

@@ -58,7 +58,7 @@ def topology(host: Host) -> tuple[list[KfdNode] | None, str | None]:
     if names.value is None:
         return None, f"{NODES} {names.reason}"
     found = []
-    for number in sorted(int(name) for name in names.value if name.isdigit()):
+    for number in sorted(int(name) for name in names.value if name.isascii() and name.isdigit()):
         text = host.read(f"{NODES}/{number}/properties")
         if text.value is None:
             return None, f"{NODES}/{number}/properties {text.reason}"

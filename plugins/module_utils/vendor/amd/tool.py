@@ -179,5 +179,5 @@ def _old_topology(system: Mapping[str, str]) -> list[Pair]:
         between = re.fullmatch(r"\(topology\) link type between drm devices (\d+) and (\d+)", key)
         if between is not None and kind == "XGMI":
             hops = system.get(key.replace("link type", "hops"), "")
-            found.append((between.group(1), between.group(2), int(hops) if hops.isdigit() else None))
+            found.append((between.group(1), between.group(2), int(hops) if re.match("[0-9]{1,4}\\Z", hops) else None))
     return found

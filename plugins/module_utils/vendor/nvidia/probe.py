@@ -117,12 +117,12 @@ def _partitions(host: Host, minor: int, book: Book) -> list[dict[str, Any]] | No
 
 
 def _number(name: str) -> int:
-    return int(name[2:]) if name[2:].isdigit() else -1
+    return int(name[2:]) if name.isascii() and name[2:].isdigit() else -1
 
 
 def _cap(host: Host, path: str) -> str | None:
     for line in (host.read(path).value or "").splitlines():
         name, _colon, value = line.partition(":")
-        if name == "DeviceFileMinor" and value.strip().isdigit():
+        if name == "DeviceFileMinor" and value.isascii() and value.strip().isdigit():
             return f"/dev/nvidia-caps/nvidia-cap{value.strip()}"
     return None
