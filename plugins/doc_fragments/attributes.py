@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attributes that the modules of this collection share in their documentation."""
+"""What the modules of this collection share in their documentation."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The fragment C(accelerator.ops.attributes), its variant for modules that only read, and the action group."""
+    """The fragment C(accelerator.ops.attributes), and its variants for modules that only read and for facts."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -20,10 +20,21 @@ attributes:
     description: The operating systems that the module can run against.
     platforms: posix
     support: full
+  action_group:
+    description: Use C(group/accelerator.ops.ops) in C(module_defaults) to set defaults for all modules of this group.
+    support: full
+    membership:
+      - accelerator.ops.ops
 """
 
-    FACTS = r"""
-options: {}
+    READS = r"""
+options:
+  root:
+    description:
+      - The tree that stands for the node, such as a machine model laid out, a recording, or a mounted disk.
+      - With another root than V(/) nothing is asked of the running kernel.
+    type: path
+    default: /
 attributes:
   check_mode:
     support: full
@@ -31,17 +42,12 @@ attributes:
   diff_mode:
     support: N/A
     details: This module changes nothing.
+"""
+
+    FACTS = r"""
+options: {}
+attributes:
   facts:
     description: Returns RV(ignore:ansible_facts) that stay with the host for the rest of the play.
     support: full
-"""
-
-    OPS = r"""
-options: {}
-attributes:
-  action_group:
-    description: Use C(group/accelerator.ops.ops) in C(module_defaults) to set defaults for all modules of this group.
-    support: full
-    membership:
-      - accelerator.ops.ops
 """

@@ -20,12 +20,6 @@ description:
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:
-  root:
-    description:
-      - The tree that stands for the node, such as a machine model laid out, a recording, or a mounted disk.
-      - With another root than V(/) nothing is asked of the running kernel.
-    type: path
-    default: /
   tools:
     description:
       - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node.
@@ -46,6 +40,7 @@ options:
     type: path
 extends_documentation_fragment:
   - accelerator.ops.attributes
+  - accelerator.ops.attributes.reads
   - accelerator.ops.attributes.facts
 seealso:
   - module: accelerator.ops.survey_report

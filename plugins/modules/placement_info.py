@@ -18,12 +18,6 @@ description:
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:
-  root:
-    description:
-      - The tree that stands for the node, such as a machine model laid out, a recording, or a mounted disk.
-      - With another root than V(/) nothing is asked of the running kernel.
-    type: path
-    default: /
   count:
     description: How many devices to take.
     type: int
@@ -41,13 +35,7 @@ options:
     default: 1
 extends_documentation_fragment:
   - accelerator.ops.attributes
-attributes:
-  check_mode:
-    support: full
-    details: This module only reads.
-  diff_mode:
-    support: N/A
-    details: This module changes nothing.
+  - accelerator.ops.attributes.reads
 seealso:
   - module: accelerator.ops.accelerator_facts
   - plugin: accelerator.ops.devices
