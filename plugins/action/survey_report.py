@@ -47,11 +47,12 @@ class ActionModule(ActionBase):
         if result.get("skipped") or result.get("failed"):
             return result
         _checked, wish = self.validate_argument_spec(argument_spec=SPEC)
-        result.update(outcome(lambda: _report(plain(wish))))
+        result.update(outcome(lambda: report(plain(wish))))
         return result
 
 
-def _report(wish: dict[str, Any]) -> dict[str, Any]:
+def report(wish: dict[str, Any]) -> dict[str, Any]:
+    """The files of the folder as one page: what the module returns. Raises OpsError."""
     folder, run = ReportDir(wish["report_dir"]), run_id()
     hosts = list(dict.fromkeys(wish["hosts"]))
     seen = survey([_node(folder, host, run) for host in hosts], wish["title"])

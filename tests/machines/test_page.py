@@ -33,6 +33,8 @@ from ansible_collections.accelerator.ops.tests.unit.report import fleet
 CHROMIUM = Path(os.environ.get("ACCELERATOR_OPS_CHROMIUM", "/usr/bin/chromium"))
 MODELS = sorted((Path(__file__).resolve().parents[2] / "playbooks" / "files" / "machines").glob("*.yml"))
 _SECONDS = 120  # a browser on a busy machine; it takes about two
+COUNTS = {"one": 1, "fifty": 50, "thousand": 1000}  # nodes
+_BYTES = 8_000_000
 _LOCAL = ("file:", "data:", "about:", "chrome:", "chrome-extension:", "devtools:", "blob:")
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is not there")
@@ -65,6 +67,10 @@ for (const picture of document.querySelectorAll('svg')) {
     });
   }
 }
+const pictures = [...document.querySelectorAll('svg')].map(picture => picture.textContent);
+found.pictures = pictures.length;
+found.repeated = pictures.length - new Set(pictures).size;
+found.text = document.body.innerText;  // what is seen, and so what is searched: without what is folded away
 found.wide = document.documentElement.scrollWidth - window.innerWidth;
 document.body.setAttribute('data-found', JSON.stringify(found));
 </script>
@@ -107,9 +113,10 @@ def _requests(log: Path) -> list[str]:
     return [address for address in addresses if not address.startswith(_LOCAL)]
 
 
-def _models(folder: Path) -> list[NodeReport]:
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[NodeReport]:
     """Each machine model of the collection, laid out and observed."""
-    nodes = []
+    nodes, folder = [], tmp_path_factory.mktemp("trees")
     for model in MODELS:
         root = folder / model.stem
         write(str(root), entries(parse(yaml.safe_load(model.read_text(encoding="utf-8")))))
@@ -117,44 +124,61 @@ def _models(folder: Path) -> list[NodeReport]:
     return nodes
 
 
-def _fleet(name: str, folder: Path) -> list[NodeReport]:
+def _reports(name: str, models: list[NodeReport]) -> list[NodeReport]:
+    if name in COUNTS:
+        return fleet.fleet_of(COUNTS[name])
     if name == "models":
-        nodes = _models(folder)
-        assert nodes, "the collection ships no machine model"
-        return nodes
+        assert models, "the collection ships no machine model"
+        return models
     if name == "many":
         return [fleet.seen("many", fleet.many_functions_node())]
     return {"small": fleet.small_fleet, "large": fleet.large_fleet}[name]()
 
 
-@pytest.mark.parametrize("name", ["small", "large", "many", "models"])
+@pytest.mark.parametrize("name", ["small", "large", "many", "models", *COUNTS])
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_page_in_a_browser(name: str, language: str, tmp_path: Path) -> None:
-    nodes = _fleet(name, tmp_path / "trees")
-    text = render_page(survey(nodes, ""), "2026-12-01 08:00 UTC", language)
-    page, log = tmp_path / "survey.html", tmp_path / "net.json"
-    page.write_text(text, encoding="utf-8")
-    shown = _browse(page, tmp_path, f"--log-net-log={log}", "--dump-dom")
+def test_page_in_a_browser(name: str, language: str, models: list[NodeReport], tmp_path: Path) -> None:
+    nodes = _reports(name, models)
+    seen = survey(nodes, "")
+    text = render_page(seen, "2026-12-01 08:00 UTC", language)
+    log = tmp_path / "net.json"
+    found = _look(text, tmp_path, f"--log-net-log={log}")
+    # the copy that is measured lacks the policy that forbids requests: what the page asks for would be asked for
     assert _requests(log) == []
-    devices = [device["id"] for node in nodes for device in (node.facts or {}).get("devices") or ()]
-    assert [device for device in devices if device not in html.unescape(shown)] == []
-    found = _look(text, tmp_path)
+    devices = {device["id"] for node in nodes for device in (node.facts or {}).get("devices") or ()}
+    content = html.unescape(text)
+    assert [device for device in devices if device not in content] == []
+    assert [node.name for node in nodes if node.name not in found["text"]] == []
+    assert found["pictures"] == len(seen.document["topologies"])
+    assert found["repeated"] == 0
     assert found["overlaps"] == []
     assert found["outside"] == []
     assert found["crossed"] == []
     assert found["wide"] <= 0
-    assert found["boxes"] >= {"small": 28, "large": 16, "many": 32, "models": 8}[name]
+    assert found["boxes"] >= {"small": 28, "large": 16, "many": 32, "models": 8, "one": 8}.get(name, 24)
+    assert len(text.encode("utf-8")) < _BYTES
 
 
-def _look(text: str, folder: Path) -> dict[str, Any]:
+def test_search_of_the_browser_finds_nodes_of_a_thousand(tmp_path: Path) -> None:
+    text = render_page(survey(fleet.fleet_of(COUNTS["thousand"]), ""), "now", "en")
+    wanted = ["node0498.cluster.example", "node1000.cluster.example", "node1001"]
+    look = f"<script>document.body.setAttribute('data-found', JSON.stringify({wanted}.map(x => find(x))));</script>"
+    assert _measured(text, look, tmp_path) == [True, True, False]
+
+
+def _look(text: str, folder: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = _measured(text, _LOOK, folder, *options)
+    return found
+
+
+def _measured(text: str, script: str, folder: Path, *options: str) -> Any:
     """Measure a copy of the page that may run a script: the page itself forbids it."""
     copy = folder / "look.html"
     opened = re.sub(r"<meta http-equiv=.*\n", "", text)
-    copy.write_text(opened.replace("</body>", _LOOK + "</body>"), encoding="utf-8")
-    result = re.search(r'data-found="([^"]*)"', _browse(copy, folder, "--dump-dom"))
+    copy.write_text(opened.replace("</body>", script + "</body>"), encoding="utf-8")
+    result = re.search(r'data-found="([^"]*)"', _browse(copy, folder, *options, "--dump-dom"))
     assert result is not None
-    measured: dict[str, Any] = json.loads(html.unescape(result[1]))
-    return measured
+    return json.loads(html.unescape(result[1]))
 
 
 def test_measure_finds_what_is_wrong(tmp_path: Path) -> None:

@@ -14,14 +14,18 @@ from typing import Any, Optional
 
 from .links import DEGRADED, VERDICTS
 from .markup import fold_names, safe, short_names, tag
+from .matrix import asked
 from .picture import Flaw, draw
-from .spread import size_text
+from .spread import NOT_SET, size_text
 from .style import STYLE
 from .survey import SEEN, Survey
 from .texts import LANGUAGES, full_model, maker_name, short_model
 from .wiring import cards_of, switches_of
 
 _FEW = 8  # names that are listed; more are counted, and listed on a click
+_MANY = 100  # nodes from which on the tiles are small
+_TILE = 7.2, 62, 92, 184  # pixels of a sign, of what stands beside the name, and the least and the most of a small tile
+_LOUD = "vbios"  # firmware that is shown where all nodes agree too
 
 
 def render_json(survey: Survey, run: Mapping[str, str]) -> str:
@@ -47,7 +51,7 @@ class _Page:
         parts = [
             tag(
                 "header",
-                tag("div", tag("h1", title) + tag("p", self._text("subtitle"), "lead"))
+                tag("div", tag("h1", title) + tag("p", safe(self._lead()), "lead"))
                 + tag("p", safe(self.texts["seen_at"].format(time=time)), "when"),
             ),
             self._figures(),
@@ -56,9 +60,14 @@ class _Page:
             self._fleet(),
             self._section("wiring", topologies or self._nothing("no_nodes")),
             self._differences(),
+            self._versions(),
+            self._agreement(),
+            self._partitions(),
+            self._fabrics(),
             self._links(),
             self._nodes(),
             self._unknown(),
+            self._tools(),
             tag("footer", self._text("footer")),
         ]
         head = _HEAD + tag("title", title) + "\n" + tag("style", "\n" + STYLE)
@@ -67,6 +76,11 @@ class _Page:
             f'<!DOCTYPE html>\n<html lang="{safe(language)}">\n<head>\n{head}\n</head>\n'
             f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
         )
+
+    def _lead(self) -> str:
+        names = asked(self.document["tools"])
+        how = self.texts["read_tools"].format(tools=", ".join(names)) if names else self.texts["read_kernel"]
+        return f"{self.texts['subtitle']} {how}"
 
     def _text(self, key: str) -> str:
         return safe(self.texts[key])
@@ -82,7 +96,12 @@ class _Page:
             ("topologies", "topologies", self.texts["topologies_note"], ""),
             ("differing_nodes", "differing", self.texts["differing_note"].format(fields=fields), "warn"),
             ("degraded_links", "degraded", self.texts["degraded_note"], "bad"),
-            ("unknown_values", "unknown", self.texts["unknown_note"], ""),
+            (
+                "unknown_values",
+                "unknown",
+                self.texts["unknown_note"].format(reasons=len(self.document["unknown"])),
+                "calm",
+            ),
         ]
         return tag(
             "section",
@@ -101,11 +120,18 @@ class _Page:
         lost = [node for node in self.document["nodes"] if node["status"] != SEEN]
         if not lost:
             return ""
+        # a switch that is down takes many nodes with it, and all say the same; each name is in the table of nodes
+        groups: dict[tuple[str, str], list[str]] = {}
+        for node in lost:
+            groups.setdefault((node["status"], node["reason"] or ""), []).append(node["name"])
         rows = "".join(
-            f"<li><b>{safe(node['name'])}</b> {safe(self.texts['status_' + node['status']])}"
-            + (f"<span>{safe(node['reason'])}</span>" if node["reason"] else "")
-            + "</li>"
-            for node in lost
+            tag(
+                "li",
+                f"{tag('b', self._names(names))} {self._text('status_' + status)}"
+                + (f" ({len(names)})" if len(names) > 1 else "")
+                + (tag("span", safe(reason)) if reason else ""),
+            )
+            for (status, reason), names in groups.items()
         )
         return f'<section class="lost"><h2>{safe(self.texts["not_seen"])} ({len(lost)})</h2><ul>{rows}</ul></section>'
 
@@ -117,7 +143,7 @@ class _Page:
         rows = [
             [
                 tag("td", safe(maker_name(entry["maker"]))),
-                tag("td", tag("b", safe(short_model(entry["maker"], entry["model"])))),
+                tag("td", tag("b", safe(short_model(entry["maker"], entry["model"]))), "whole"),
                 tag("td", self._key(entry["kind"], "kind_" + entry["kind"])),
                 tag("td", str(entry["count"]), "n"),
                 tag("td", tag("i", "", entry["kind"], style=f"width:{100 * entry['count'] / most:.1f}%"), "bar"),
@@ -143,7 +169,12 @@ class _Page:
         )
         used = [state for state in _MARKS if state in states.values()]
         legend = "".join(self._key(state, "state_" + state, _MARKS[state]) for state in used)
-        return self._section("fleet", tag("ul", tiles, "tiles") + tag("p", legend, "legend"))
+        kind, width = "tiles", ""
+        if len(states) >= _MANY:
+            sign, beside, least, most = _TILE
+            longest = max(len(name) for name in shown.values())
+            kind, width = "tiles small", f"--tile:{min(most, max(least, sign * longest + beside)):.0f}px"
+        return self._section("fleet", tag("ul", tiles, kind, style=width) + tag("p", legend, "legend"))
 
     def _key(self, kind: str, text: str, mark: str = "") -> str:
         return tag("span", tag("i", mark) + self._text(text), f"key {kind}")
@@ -182,7 +213,7 @@ class _Page:
         heading = tag("h3", tag("span", safe(entry["name"]), "badge") + " " + safe(what))
         return tag(
             "figure",
-            tag("figcaption", heading + tag("p", f"{safe(how_many)}: {self._names(names)}"))
+            tag("figcaption", heading + tag("div", f"{safe(how_many)}: {self._names(names)}"))
             + tag("div", picture, "scroll")
             + tag("p", legend + tag("span", safe(" ".join(notes))), "legend"),
             "topology",
@@ -270,6 +301,129 @@ class _Page:
     def _value(self, value: str) -> str:
         return f"<code>{safe({'yes': self.texts['yes'], 'no': self.texts['no']}.get(value, value))}</code>"
 
+    def _versions(self) -> str:
+        versions = self.document["versions"]
+        quiet = [row for row in versions if _is_quiet(row)]
+        loud = [row for row in versions if not _is_quiet(row)]
+        columns = ["field", "value", "count", "nodes"]
+        body = self._table(columns, [cells for row in loud for cells in self._version(row)]) if loud else ""
+        if quiet:
+            rows = [cells for row in quiet for cells in self._version(row)]
+            body += self._more(self.texts["firmware_equal"].format(count=len(quiet)), self._table(columns, rows))
+        return self._section("versions", body or self._nothing("no_nodes"))
+
+    def _version(self, row: Mapping[str, Any]) -> list[list[str]]:
+        said = [(self._value(entry["value"]), entry["nodes"]) for entry in row["values"]]
+        said += [(self._why(entry["reason"]), entry["nodes"]) for entry in row["unknown"]]
+        return [
+            [
+                *([tag("td", self._field(row), rowspan=len(said))] if index == 0 else []),
+                tag("td", value),
+                tag("td", str(len(nodes)), "n"),
+                tag("td", self._names(nodes)),
+            ]
+            for index, (value, nodes) in enumerate(said)
+        ]
+
+    def _why(self, reason: Optional[str]) -> str:
+        """Unknown, and why."""
+        return self._maybe(None) + self._small(reason)
+
+    def _small(self, reason: Optional[str]) -> str:
+        return " " + tag("small", safe(reason)) if reason else ""
+
+    def _agreement(self) -> str:
+        agreement = self.document["agreement"]
+        rows = [
+            [
+                tag("td", tag("span", self._text("driver_mismatch"), "verdict degraded")),
+                tag("td", self._of(row)),
+                tag("td", " ≠ ".join(self._side(side) for side in row["values"])),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in agreement["mismatches"]
+        ]
+        rows += [
+            [
+                tag("td", tag("span", self._text("driver_agrees"), "verdict good")),
+                tag("td", tag("code", safe(row["subject"]))),
+                tag("td", self._text("driver_agrees_note")),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in agreement["agrees"]
+        ]
+        rows += [
+            [
+                tag("td", self._maybe(None)),
+                tag("td", tag("code", safe(row["subject"]))),
+                tag("td", tag("small", safe(row["reason"]))),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in agreement["unknown"]
+        ]
+        table = self._table(["verdict", "of", "found", "nodes"], rows)
+        return self._section("agreement", table if rows else self._nothing("no_drivers"))
+
+    def _of(self, row: Mapping[str, Any]) -> str:
+        if not row["field"]:
+            return tag("code", safe(row["subject"]))
+        return f"{safe(row['count'])} × {safe(row['subject'])}<br>{tag('code', safe(row['field']))}"
+
+    def _side(self, side: Mapping[str, str]) -> str:
+        name = self.texts.get("side_" + side["side"], side["side"])
+        return f"{safe(name)} {tag('code', safe(side['value']))}"
+
+    def _partitions(self) -> str:
+        rows = [
+            [
+                tag("td", tag("b", safe(row["model"]))),
+                tag("td", safe(row["mode"] or NOT_SET) + self._small(row["unknown"].get("mode"))),
+                tag("td", self._profiles(row)),
+                tag("td", str(row["devices"]), "n"),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in self.document["partitions"]
+        ]
+        table = self._table(["model", "mode", "partitions", "count", "nodes"], rows)
+        return self._section("partitions", table if rows else self._nothing("no_devices"))
+
+    def _profiles(self, row: Mapping[str, Any]) -> str:
+        if row["partitions"] is None:
+            return self._why(row["unknown"].get("partitions"))
+        found = [f"{count} × {tag('code', safe(profile))}" for profile, count in row["partitions"].items()]
+        return ", ".join(found) or self._text("none")
+
+    def _fabrics(self) -> str:
+        rows = [
+            [
+                tag("td", tag("b", safe(row["kind"]))),
+                tag("td", str(row["devices"]), "n"),
+                tag("td", str(row["pairs"]) if row["pairs"] else self._maybe(None), "n"),
+                tag("td", self._maybe(row["links"])),
+                *(
+                    tag("td", self._value(row[key]) if row[key] else self._why(row["unknown"].get(key)))
+                    for key in ("state", "clique")
+                ),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in self.document["fabrics"]
+        ]
+        table = self._table(["fabric", "members", "pairs", "pair_links", "state", "clique", "nodes"], rows)
+        return self._section("fabrics", table if rows else self._nothing("no_fabrics"))
+
+    def _tools(self) -> str:
+        rows = [
+            [
+                tag("td", tag("code", safe(row["name"]))),
+                tag("td", safe(self.texts.get("tool_" + row["status"], row["status"]))),
+                tag("td", safe(row["reason"] or "")),
+                tag("td", self._names(row["nodes"])),
+            ]
+            for row in self.document["tools"]
+        ]
+        table = self._table(["tool", "answer", "reason", "nodes"], rows)
+        return self._section("tools", table if rows else self._nothing("no_tools"))
+
     def _links(self) -> str:
         links = self.document["links"]
         if not links:
@@ -332,7 +486,7 @@ class _Page:
             self._maybe(disks),
             self._maybe(node["secure_boot"]),
             self._maybe(node["cgroup"]),
-            str(node["unknown_values"]),
+            tag("small", str(node["unknown_values"])),
         ]
         return [name, *(tag("td", cell) for cell in cells)]
 
@@ -405,6 +559,16 @@ class _Page:
         return tag("p", self._text(key), "nothing")
 
 
+def _is_quiet(row: Mapping[str, Any]) -> bool:
+    """Firmware that is the same everywhere: a device has dozens, and few are looked at."""
+    return (
+        row["field"] == "firmware"
+        and len(row["values"]) == 1
+        and not row["unknown"]
+        and not row["subject"].endswith(_LOUD)
+    )
+
+
 _HEAD = """\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -413,7 +577,7 @@ _HEAD = """\
 <link rel="icon" href="data:,">
 """
 _KINDS = ("gpu", "npu", "accelerator", "nic", "storage")
-_NUMBERS = ("count", "times")
+_NUMBERS = ("count", "times", "members", "pairs")
 _NODE_COLUMNS = (
     *("node", "topology", "devices", "drivers", "kernel", "cpu", "nics", "storage"),
     *("secure_boot", "cgroup", "unknown"),

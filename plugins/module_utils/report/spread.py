@@ -12,9 +12,10 @@ fewer than three of a kind are compared with each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
+from .markup import natural
 from .wiring import Record, count_cpus, is_virtual, part, rows
 
 _ENOUGH = 3  # nodes: of two that differ, neither is the majority
@@ -32,7 +33,7 @@ _OWN_WORDS = (
     "rw",
     "BOOTIF",
 )
-_NOT_SET = "–"
+NOT_SET = "–"  # looked, and there is none
 _MEMORY_TOLERANCE = 0.02  # kernels of equal machines reserve a little more or less memory
 
 
@@ -54,13 +55,14 @@ class Spread(NamedTuple):
 def compare(nodes: Sequence[tuple[str, Record]]) -> list[Spread]:
     """Every field in which ``(name, facts)`` nodes differ."""
     table: dict[Field, dict[str, str]] = {}
-    sizes = Counter(machine_class(facts) for _name, facts in nodes)
+    classes = {name: machine_class(facts) for name, facts in nodes}
+    sizes = Counter(classes.values())
     for name, facts in nodes:
-        alike = machine_class(facts)
-        for field, value in _fields(facts, alike if sizes[alike] >= _ENOUGH else "").items():
+        alike = classes[name]
+        for field, value in _fields(facts, alike, alike if sizes[alike] >= _ENOUGH else "").items():
             table.setdefault(field, {})[name] = value
-    _add_command_lines(nodes, table)
-    _add_memory(nodes, table)
+    _add_command_lines(nodes, classes, table)
+    _add_memory(nodes, classes, table)
     found = []
     for field, values in table.items():
         if len(set(values.values())) < 2:
@@ -75,8 +77,10 @@ def compare(nodes: Sequence[tuple[str, Record]]) -> list[Spread]:
 
 
 _FIELDS = (
-    *("device_count", "device_driver", "device_version", "driver_loaded", "fabric_manager", "firmware"),
-    *("device_memory", "partition_mode", "acs", "sriov", "peer_memory", "fabric_links", "nic_count", "nic_driver"),
+    *("device_count", "device_driver", "device_version", "driver_loaded", "driver_on_disk", "driver_next_boot"),
+    *("user_space", "fabric_manager", "driver_agrees", "firmware", "device_memory", "partition_mode", "partitions"),
+    *("fabric_state", "fabric_clique", "fabric_links", "ecc_mode", "remapped_rows", "power_limit"),
+    *("acs", "sriov", "peer_memory", "nic_count", "nic_driver"),
     *("storage_count", "cpus", "numa_nodes", "memory", "hugepages", "kernel", "next_boot", "command_line"),
     *("taint", "cgroup", "secure_boot", "lockdown", "module_signatures"),
 )
@@ -88,10 +92,9 @@ def machine_class(facts: Record) -> str:
     return ", ".join(sorted({model_of(device) for device in rows(facts, "devices") if not is_virtual(device)}))
 
 
-def _fields(facts: Record, peers: str) -> dict[Field, str]:
-    """The fields of a node; ``peers`` is the subject of what its system is compared under."""
+def _fields(facts: Record, alike: str, peers: str) -> dict[Field, str]:
+    """The fields of a node of class ``alike``; ``peers`` is the subject of what its system is compared under."""
     fields: dict[Field, str] = {}
-    alike = machine_class(facts)
     kernel, security = part(facts, "kernel"), part(facts, "security")
     single = {
         "kernel": kernel.get("release"),
@@ -106,10 +109,18 @@ def _fields(facts: Record, peers: str) -> dict[Field, str]:
         if value is not None:
             fields[Field(name, peers)] = show(value)
     _device_fields(facts, fields)
-    _part_fields(facts, fields)
+    _part_fields(facts, alike, fields)
     for driver in rows(facts, "drivers"):
-        subject = str(driver.get("name"))
-        for name, value in (("driver_loaded", driver.get("loaded")), ("fabric_manager", driver.get("fabric_manager"))):
+        subject, is_judged = str(driver.get("name")), "mismatch" not in part(driver, "unknown")
+        said: dict[str, Any] = {
+            "driver_loaded": driver.get("loaded"),
+            "driver_on_disk": on_disk(driver, kernel.get("release")),
+            "driver_next_boot": on_disk(driver, kernel.get("next_boot")),
+            "user_space": driver.get("user_space"),
+            "fabric_manager": driver.get("fabric_manager"),
+            "driver_agrees": not driver.get("mismatch") if is_judged and driver.get("loaded") is not None else None,
+        }
+        for name, value in said.items():
             if value is not None:
                 fields[Field(name, subject)] = show(value)
     nodes = rows(facts, "numa_nodes")
@@ -129,11 +140,7 @@ def _fields(facts: Record, peers: str) -> dict[Field, str]:
 
 
 def _device_fields(facts: Record, fields: dict[Field, str]) -> None:
-    groups: dict[str, list[Record]] = {}
-    for device in rows(facts, "devices"):
-        if not is_virtual(device):
-            groups.setdefault(model_of(device), []).append(device)
-    for model, devices in groups.items():
+    for model, devices in by_model(facts).items():
         fields[Field("device_count", model)] = str(len(devices))
         wanted: dict[str, list[Any]] = {
             "device_driver": [part(device, "driver").get("name") for device in devices],
@@ -142,38 +149,84 @@ def _device_fields(facts: Record, fields: dict[Field, str]) -> None:
             "acs": [device.get("acs") for device in devices],
             "sriov": [part(device, "sriov").get("configured") for device in devices],
             "peer_memory": [device.get("peer_memory") for device in devices],
-            "partition_mode": [
-                " ".join(str(mode) for _key, mode in sorted(part(device, "partition_mode").items()) if mode) or None
-                for device in devices
-            ],
+            "partition_mode": [partition_mode(device) for device in devices],
+            "partitions": [profiles_text(device) for device in devices],
+            "fabric_state": [part(device, "fabric").get("state") for device in devices],
+            "fabric_clique": [part(device, "fabric").get("clique") for device in devices],
+            "ecc_mode": [part(device, "memory_health").get("ecc_mode") for device in devices],
+            "remapped_rows": [_remapped(device) for device in devices],
+            "power_limit": [device.get("power_limit_watts") for device in devices],
         }
         for name, values in wanted.items():
-            text = _together(values)
+            text = together(values)
             if text is not None:
                 fields[Field(name, model)] = text
         for item in sorted({item for device in devices for item in part(device, "firmware")}):
-            text = _together([part(device, "firmware").get(item) for device in devices])
+            text = together([part(device, "firmware").get(item) for device in devices])
             if text is not None:
                 fields[Field("firmware", f"{model} {item}")] = text
     kinds: dict[str, list[Any]] = {}
     for link in rows(facts, "links"):
         kinds.setdefault(str(link.get("kind")), []).append(link.get("count"))
     for kind, counts in kinds.items():
-        text = _together(counts)
+        text = together(counts)
         if text is not None:
             fields[Field("fabric_links", kind)] = text
 
 
-def _part_fields(facts: Record, fields: dict[Field, str]) -> None:
+def by_model(facts: Record) -> dict[str, list[Record]]:
+    """The devices of a node by model, virtual functions aside."""
+    groups: dict[str, list[Record]] = {}
+    for device in rows(facts, "devices"):
+        if not is_virtual(device):
+            groups.setdefault(model_of(device), []).append(device)
+    return groups
+
+
+def partition_mode(device: Record) -> Optional[str]:
+    """``SPX NPS1``, or None where no mode is known."""
+    mode = part(device, "partition_mode")
+    return " ".join(str(mode[key]) for key in sorted(mode) if mode[key]) or None
+
+
+def profiles(device: Record) -> Optional[dict[str, int]]:
+    """How many partitions of each profile (of each kind where none is told) a device has; None where unknown."""
+    if device.get("partitions") is None:
+        return None
+    counted = Counter(str(one.get("profile") or one.get("kind") or "?") for one in device["partitions"])
+    return dict(sorted(counted.items(), key=lambda item: natural(item[0])))
+
+
+def profiles_text(device: Record) -> Optional[str]:
+    """``1g.10gb×1+3g.40gb×2``, or None where unknown."""
+    found = profiles(device)
+    if found is None:
+        return None
+    return "+".join(f"{profile}×{count}" for profile, count in found.items()) or NOT_SET
+
+
+def on_disk(driver: Record, kernel: Optional[Any]) -> Optional[str]:
+    """The version of a driver that is on disk for a kernel; None where it is unknown or there is none."""
+    mine = [one for one in driver.get("on_disk") or () if kernel is not None and one.get("kernel") == kernel]
+    return " ".join(sorted({str(one["version"]) for one in mine if one.get("version") is not None})) or None
+
+
+def _remapped(device: Record) -> Optional[str]:
+    """What of the remapped rows asks for a look: a remap that waits for a reset, or one that failed."""
+    found = part(part(device, "memory_health"), "remapped_rows")
+    said = [f"{key}={show(found[key])}" for key in ("pending", "failure") if found.get(key) is not None]
+    return " ".join(said) or None
+
+
+def _part_fields(facts: Record, alike: str, fields: dict[Field, str]) -> None:
     nics: dict[str, list[Record]] = {}
     for nic in rows(facts, "nics"):
         if not is_virtual(nic):
             nics.setdefault(model_of(nic), []).append(nic)
-    alike = machine_class(facts)
     for model, group in nics.items():
         subject = " · ".join(word for word in (model, alike) if word)
         fields[Field("nic_count", subject)] = str(len(group))
-        text = _together(
+        text = together(
             [
                 " ".join(
                     str(one) for one in (part(nic, "driver").get("name"), part(nic, "driver").get("version")) if one
@@ -188,7 +241,7 @@ def _part_fields(facts: Record, fields: dict[Field, str]) -> None:
         fields[Field("storage_count", alike)] = str(len(rows(facts, "storage")))
 
 
-def _together(values: Sequence[Any]) -> Optional[str]:
+def together(values: Iterable[Any]) -> Optional[str]:
     """One text for the values of several devices; None when none is known."""
     counted = Counter(show(value) for value in values if value is not None)
     if not counted:
@@ -198,14 +251,16 @@ def _together(values: Sequence[Any]) -> Optional[str]:
     return ", ".join(f"{counted[text]} × {text}" for text in sorted(counted, key=lambda text: (-counted[text], text)))
 
 
-def _add_command_lines(nodes: Sequence[tuple[str, Record]], table: dict[Field, dict[str, str]]) -> None:
+def _add_command_lines(
+    nodes: Sequence[tuple[str, Record]], classes: Mapping[str, str], table: dict[Field, dict[str, str]]
+) -> None:
     """Over nodes of one class: what most set, and for each other node what it has more (+) and less (-)."""
-    classes: dict[str, dict[str, Sequence[str]]] = {}
+    lines_of: dict[str, dict[str, Sequence[str]]] = {}
     for name, facts in nodes:
         text = part(facts, "kernel").get("command_line")
         if text is not None:
-            classes.setdefault(machine_class(facts), {})[name] = _words(str(text))
-    for alike, lines in classes.items():
+            lines_of.setdefault(classes[name], {})[name] = _words(str(text))
+    for alike, lines in lines_of.items():
         counted = Counter(word for words in lines.values() for word in words)
         usual = sorted(word for word, count in counted.items() if count * 2 > len(lines))
         table[Field("command_line", alike)] = {name: _against(usual, words) for name, words in lines.items()}
@@ -213,7 +268,7 @@ def _add_command_lines(nodes: Sequence[tuple[str, Record]], table: dict[Field, d
 
 def _against(usual: Sequence[str], words: Sequence[str]) -> str:
     if list(words) == list(usual):
-        return " ".join(usual) or _NOT_SET
+        return " ".join(usual) or NOT_SET
     more = [f"+{word}" for word in words if word not in usual]
     return " ".join(more + [f"-{word}" for word in usual if word not in words])
 
@@ -224,13 +279,15 @@ def _words(line: str) -> list[str]:
     return sorted(word for word, name in names.items() if name not in _OWN_WORDS and not name.startswith("rd."))
 
 
-def _add_memory(nodes: Sequence[tuple[str, Record]], table: dict[Field, dict[str, str]]) -> None:
-    classes: dict[str, dict[str, int]] = {}
+def _add_memory(
+    nodes: Sequence[tuple[str, Record]], classes: Mapping[str, str], table: dict[Field, dict[str, str]]
+) -> None:
+    sizes_of: dict[str, dict[str, int]] = {}
     for name, facts in nodes:
         parts: list[Optional[int]] = [node.get("memory_mib") for node in rows(facts, "numa_nodes")]
         if parts and None not in parts:
-            classes.setdefault(machine_class(facts), {})[name] = sum(size for size in parts if size is not None)
-    for alike, sizes in classes.items():
+            sizes_of.setdefault(classes[name], {})[name] = sum(size for size in parts if size is not None)
+    for alike, sizes in sizes_of.items():
         # nodes join the first group whose first member is within the tolerance, largest first
         leaders: list[int] = []
         values = table.setdefault(Field("memory", alike), {})

@@ -42,6 +42,8 @@ section { background: var(--paper); border: 1px solid var(--line); border-radius
 .figure small { color: var(--muted); }
 .figure.bad b { color: var(--bad); }
 .figure.warn b { color: var(--warn); }
+.figure.calm b { font-size: 22px; line-height: 37px; font-weight: 500; color: var(--muted); }
+.figure.calm span { font-weight: 400; }
 .lost { background: var(--bad-soft); border-color: var(--bad); }
 .lost ul { margin: 0; padding: 0; list-style: none; }
 .lost li { padding: 3px 0; }
@@ -51,6 +53,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; vertical-align: top; padding: 6px 14px 6px 0; border-top: 1px solid var(--line); }
 thead th { border-top: 0; color: var(--muted); font-weight: 600; font-size: 12px; white-space: nowrap; }
 tbody th { font-weight: 600; }
+td.whole { white-space: nowrap; }
 td.n, th.n { text-align: right; font-weight: 600; }
 td.bar { width: 22%; min-width: 120px; vertical-align: middle; }
 td.bar i { display: block; height: 10px; border-radius: 3px; background: var(--switch); min-width: 3px; }
@@ -75,12 +78,16 @@ details.inline summary { display: inline; color: var(--muted); list-style: none;
   var(--switch-soft); font-weight: 700; font-size: 13px; text-align: center; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .verdict.degraded { color: var(--bad); }
+.verdict.good { color: var(--good); }
 .tiles { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill,
   minmax(184px, 1fr)); gap: 8px; }
 .tiles li { display: flex; align-items: center; gap: 8px; padding: 7px 10px; border: 1px solid var(--line);
   border-left: 4px solid var(--good); border-radius: 6px; background: var(--inset); min-width: 0; }
 .tiles b { flex: 1; font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space:
   nowrap; }
+.tiles.small { grid-template-columns: repeat(auto-fill, minmax(var(--tile), 1fr)); gap: 3px; }
+.tiles.small li { padding: 1px 6px; gap: 5px; border-left-width: 3px; border-radius: 4px; }
+.tiles.small b { font-size: 12px; font-weight: 500; }
 .tiles span { color: var(--muted); font-size: 12px; }
 .tiles i, .key i { font-style: normal; }
 .tiles i { font-weight: 700; color: var(--good); }
@@ -106,7 +113,7 @@ figure.topology { margin: 0; padding: 18px 0; border-top: 1px solid var(--line);
 figure.topology:first-of-type { border-top: 0; padding-top: 0; }
 figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; gap: 4px
   24px; margin-bottom: 12px; }
-figcaption p { margin: 0; color: var(--muted); }
+figcaption div { margin: 0; color: var(--muted); }
 svg.wiring { display: block; max-width: 100%; height: auto; margin: 0 auto; }
 svg text { fill: var(--ink); font-family: inherit; }
 svg .t { font-size: 12px; }

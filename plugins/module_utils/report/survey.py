@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, Optional
 
 from .links import DEGRADED, VERDICTS, LinkFinding, judge_links
 from .markup import natural
+from .matrix import agreement, fabrics, partitions, tools, versions
 from .spread import Spread, compare, model_of
 from .texts import full_model
 from .wiring import ACCELERATORS, Record, Wiring, count_cpus, is_virtual, part, rows, wire
 
 SEEN, FAILED, UNREACHABLE, MISSING = "seen", "failed", "unreachable", "missing"
-_SECTIONS = ("devices", "bridges", "links", "numa_nodes", "nics", "storage", "drivers")
+_SECTIONS = ("sources", "devices", "bridges", "links", "numa_nodes", "nics", "storage", "drivers")
 _MAPPINGS = ("kernel", "security", "unknown")
 
 
@@ -115,6 +116,11 @@ def survey(nodes: Sequence[NodeReport], title: str) -> Survey:
         },
         "makers": makers,
         "topologies": topologies,
+        "versions": versions(seen),
+        "agreement": agreement(seen),
+        "partitions": partitions(seen),
+        "fabrics": fabrics(seen, wirings),
+        "tools": tools(seen),
         "nodes": rows_of_nodes,
         "differences": [_spread_row(spread) for spread in spreads],
         "links": [
@@ -155,18 +161,21 @@ def unknown_of(facts: Record) -> list[tuple[str, str]]:
         if isinstance(section, Mapping):
             found += _unknown_below(section, name)
         elif isinstance(section, (list, tuple)):
+            prefix = f"{name}[]"
             for record in section:
-                if isinstance(record, Mapping):
-                    found += _unknown_below(record, f"{name}[]")
+                if isinstance(record, dict):
+                    found += _unknown_below(record, prefix)
     return found
 
 
 def _unknown_below(record: Record, prefix: str) -> list[tuple[str, str]]:
-    found = [(f"{prefix}.{path}", str(reason)) for path, reason in part(record, "unknown").items()]
+    unknown = record.get("unknown")
+    found = [(f"{prefix}.{path}", str(reason)) for path, reason in unknown.items()] if unknown else []
     for name, value in record.items():
-        if isinstance(value, (list, tuple)):
+        # a fleet has millions of these values: the plain types of JSON are asked for, which is quick
+        if value.__class__ is list:
             for inner in value:
-                if isinstance(inner, Mapping) and isinstance(inner.get("unknown"), Mapping):
+                if inner.__class__ is dict and inner.get("unknown").__class__ is dict:
                     found += _unknown_below(inner, f"{prefix}.{name}[]")
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from typing import Any
 
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import NodeReport
@@ -240,6 +241,55 @@ def nvswitch_node() -> Facts:
     )
 
 
+def driver(name: str, maker: str, version: str | None, kernel: str = "6.8.0-88-generic", **more: Any) -> Facts:
+    facts: Facts = {
+        "name": name,
+        "maker": maker,
+        "loaded": version,
+        "on_disk": [{"kernel": kernel, "version": version}],
+        "user_space": version,
+        "fabric_manager": version,
+        "mismatch": None,
+        "unknown": {},
+    }
+    facts.update(more)
+    return facts
+
+
+def tooled_node() -> Facts:
+    """The node with NVSwitch, of which the maker's tool has told what the kernel does not."""
+    facts = nvswitch_node()
+    facts["sources"].append({"name": "nvml", "status": "ok", "reason": None})
+    facts["drivers"] = [driver("nvidia", "nvidia", "580.95.05")]
+    for one in facts["devices"]:
+        one.update(
+            firmware={"vbios": "96.00.74.00.01", "gsp": "580.95.05"},
+            partition_mode={"compute": None, "memory": None},
+            fabric={"kind": "nvlink", "state": "completed", "clique": None},
+            memory_health={"ecc_mode": "enabled", "remapped_rows": remapped(0)},
+            power_limit_watts=700,
+            mismatch={},
+        )
+        one["unknown"]["fabric.clique"] = "in no NVLink domain of several nodes"
+    return facts
+
+
+def remapped(correctable: int, is_pending: bool = False) -> Facts:
+    return {"correctable": correctable, "uncorrectable": 0, "pending": is_pending, "failure": False}
+
+
+def mig(place: int, profile: str, mib: int) -> Facts:
+    return {
+        "id": f"0:{place}",
+        "kind": "mig",
+        "uuid": None,
+        "profile": profile,
+        "memory_mib": mib,
+        "nodes": [],
+        "unknown": {},
+    }
+
+
 def xgmi_node() -> Facts:
     """Eight MI300X, two to a root complex pair, joined by xGMI; NICs beside them."""
     devices, nics, bridges = [], [], []
@@ -397,11 +447,56 @@ def small_fleet() -> list[NodeReport]:
     ]
 
 
+def _vary(facts: Facts, number: int) -> None:
+    """What a makers' tool tells of some nodes and not of their sisters."""
+    row = facts["drivers"][0]
+    if number == 4:
+        row.update(user_space="580.105.08", mismatch={"loaded": "580.95.05", "user_space": "580.105.08"})
+    if number == 5:
+        facts["sources"][-1].update(status="failed", reason="no answer within 10 s")
+        row.update(user_space=None, fabric_manager=None, mismatch=None)
+        row["unknown"] = dict.fromkeys(("user_space", "fabric_manager", "mismatch"), "nvml: no answer within 10 s")
+        for one in facts["devices"]:
+            one.update(partitions=None, power_limit_watts=None, memory_health=None, fabric={"kind": "nvlink"})
+            why = dict.fromkeys(("partitions", "fabric.state", "fabric.clique"), "nvml: no answer within 10 s")
+            one["unknown"].update(why)
+    if number in (8, 9):
+        for one in facts["devices"][:4]:
+            one["partitions"] = [mig(0, "3g.40gb", 40448), mig(1, "3g.40gb", 40448), mig(2, "1g.10gb", 9984)]
+    if number == 10:
+        facts["devices"][0]["mismatch"] = {"numa_node": {"kernel": 0, "tool": 1}}
+        facts["devices"][0]["memory_health"]["remapped_rows"] = remapped(2, True)
+        facts["devices"][3]["firmware"]["vbios"] = "96.00.89.00.01"
+    if number == 12:
+        facts["kernel"]["next_boot"] = "6.8.0-90-generic"
+        facts["devices"][1]["fabric"].update(state="in progress")
+
+
+def fleet_of(count: int) -> list[NodeReport]:
+    """So many nodes with tools of NVIDIA, of AMD, of Habana, and a few that are down."""
+    sources = [json.dumps(make()) for make in (*[tooled_node] * 6, *[xgmi_node] * 2, gaudi_node)]
+    nodes = []
+    for number in range(1, count + 1):
+        name = f"node{number:04d}.cluster.example"
+        if number % 10 == 0:
+            nodes.append(lost(name))
+            continue
+        facts: Facts = json.loads(sources[number % 10 - 1])
+        if number % 10 <= 6:
+            _vary(facts, number % 103)
+            rack = number // 18
+            for one in facts["devices"]:
+                one["fabric"]["clique"] = f"00000000-0000-4000-8000-{rack:012d}.{rack % 2}"
+        nodes.append(seen(name, facts))
+    return nodes
+
+
 def large_fleet() -> list[NodeReport]:
     """Thirty nodes: twenty alike with a few that differ, eight of AMD, one login node, one that is down."""
     nodes = []
     for number in range(1, 21):
-        facts = nvswitch_node()
+        facts = tooled_node()
+        _vary(facts, number)
         if number == 7:
             for one in facts["devices"]:
                 one["driver"]["version"] = "570.133.20"

@@ -17,7 +17,21 @@ from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import 
 
 
 def test_names_of_hosts_are_safe_and_distinct() -> None:
-    hosts = ["a", "A", "..", "../../etc/passwd", "a/b", "a b", "[fe80::1]", "ü", "x" * 400, "x" * 401, "/", "a.json"]
+    hosts = [
+        "a",
+        "A",
+        "..",
+        "../../etc/passwd",
+        "a/b",
+        "a b",
+        "[fe80::1]",
+        "ü",
+        "x" * 400,
+        "x" * 401,
+        "/",
+        "a.json",
+        "\udcff",
+    ]
     names = [facts_name(host) for host in hosts]
     assert len(set(names)) == len(hosts)
     for name in names:
