@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome, plain
@@ -40,8 +40,9 @@ class ActionModule(ActionBase):
         folder.remove(facts_name(host))
         try:
             result: dict[str, Any] = self._execute_module(task_vars=variables)
-        except AnsibleConnectionFailure as error:
-            folder.write_host(host, {"root": root, "error": {"code": "unreachable", "message": _line(str(error))}})
+        except AnsibleError as error:
+            code = "unreachable" if isinstance(error, AnsibleConnectionFailure) else "probe"
+            folder.write_host(host, {"root": root, "error": {"code": code, "message": _line(str(error))}})
             raise
         if result.get("unreachable"):
             entry: dict[str, Any] = {"error": {"code": "unreachable", "message": _line(result.get("msg"))}}

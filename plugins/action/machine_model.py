@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
 
 
 def _write(wish: dict[str, Any], is_check: bool) -> dict[str, Any]:
-    dest = Destination(wish["dest"], quote(wish["name"], safe="") + ".yml", "model")
+    dest = Destination(wish["dest"], quote(wish["name"], safe="", errors="surrogatepass") + ".yml", "model")
     text = machine_models.written_down(wish["src"], wish["name"])
     found = machine_models.parse(text, dest.path)
     old = dest.read()

@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
     def _record(self, variables: dict[str, Any]) -> dict[str, Any]:
         named = self._task.args.get("dest")
         # without one the module says what is missing
-        in_folder = quote(str(variables["inventory_hostname"]), safe="") + ".tar.gz"
+        in_folder = quote(str(variables["inventory_hostname"]), safe="", errors="surrogatepass") + ".tar.gz"
         dest = Destination(str(named), in_folder, "recording") if named else None
         result: dict[str, Any] = self._execute_module(task_vars=variables)
         text = result.pop("archive", None)

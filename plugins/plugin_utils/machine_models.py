@@ -119,6 +119,10 @@ def parse(text: bytes | str, path: str) -> model.Machine:
         raise InputError("read", f"model {path}", found, "YAML", "correct the file") from None
     except (UnicodeDecodeError, RecursionError, ValueError) as error:
         raise InputError("read", f"model {path}", str(error), "YAML in UTF-8", "correct the file") from None
+    except (TypeError, KeyError, IndexError):
+        # PyYAML ends so where a tag does not fit its value, or a list or mapping is a key.
+        found = "a key or a tagged value that is none"
+        raise InputError("read", f"model {path}", found, "plain YAML", "correct the file") from None
     return model.parse(mapping)
 
 
@@ -169,6 +173,9 @@ def laid_out(path: str, cache_dir: str) -> tuple[model.Machine, str]:
             "a folder that can be written",
             "set cache_dir",
         ) from None
+    except ValueError as error:
+        found, expected = str(error), "text that names and files can hold"
+        raise InputError("lay out", f"model {path}", found, expected, "correct the model") from None
     return machine, root
 
 

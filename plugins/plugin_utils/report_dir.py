@@ -39,7 +39,7 @@ def run_id() -> str:
 
 def facts_name(host: str) -> str:
     """The file of a host below the folder; any inventory name gives a safe and distinct one."""
-    name = quote(host, safe="")
+    name = quote(host, safe="", errors="surrogatepass")
     if len(name) > _LONGEST:
         name = f"{name[: _LONGEST - 33]}~{hashlib.sha256(host.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     return f"facts/{name}.json"

@@ -174,7 +174,7 @@ def _devices(devices: object) -> list[dict[str, Any]]:
     """The rows as plain JSON data: functions of JMESPath look at the type's very name, and Ansible has its own."""
     try:
         known = json.loads(json.dumps(plain(devices)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError("select", "devices", _line(error), "the devices of the facts", "correct the input") from None
     if known is None:
         raise InputError(

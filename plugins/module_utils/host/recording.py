@@ -82,7 +82,7 @@ class Archive:
             self._refuse(
                 f"an archive without {MANIFEST} of a recording" if is_foreign else f"{MANIFEST} of another form"
             )
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             self._refuse(f"{MANIFEST} of another form")
 
     def look_at(self, place: str) -> Stat:

@@ -23,7 +23,8 @@ class OpsError(Exception):
         next_step: str,
         details: dict[str, object] | None = None,
     ) -> None:
-        super().__init__(f"cannot {verb} {subject}: {found}, expected {expected}; {next_step}")
+        line = f"cannot {verb} {subject}: {found}, expected {expected}; {next_step}"
+        super().__init__(" ".join(line.splitlines()))  # what was found may hold line ends
         self.subject = subject
         self.found = found
         self.expected = expected

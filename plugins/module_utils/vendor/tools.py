@@ -129,7 +129,7 @@ def value(name: str, text: object) -> Answer:
 
 def number(text: object) -> float:
     """The number before a unit; whole ones as int. Raises ValueError."""
-    found = re.match(r"[\d.]+", str(text))
+    found = re.match(r"[0-9.]{1,32}(?![0-9.])", str(text))
     plain = float(found.group() if found is not None else "")
     return int(plain) if plain == int(plain) else plain
 

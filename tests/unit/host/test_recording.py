@@ -303,6 +303,10 @@ BAD = {
     "a note about nothing": (noted({"/x": {"kind": "char"}}), _FORM),
     "a note of another form": (noted({"/sys": 3}, _DIR), _FORM),
     "a folder noted as a file": (noted({"/sys": {"kind": "file"}}, _DIR), _FORM),
+    "a number that is none": (
+        noted({"/sys": {"kind": "dir", "uid": float("inf")}}, _DIR), _FORM),
+    "a device number that none can be": (
+        noted({"/a": {"kind": "char", "major": 2**70}}, _FILE), _FORM),
     "an error that is none": (
         noted({"/sys": {"kind": "dir", "error": "errorcode"}}, _DIR), _FORM),
     "an unread name with a path": (

@@ -63,6 +63,11 @@ def test_a_tree_is_laid_out_once(tmp_path: Path) -> None:
         (b"!!python/object:os.system {}\n", "could not determine a constructor"),
         (b"", "the model is no mapping"),
         (b"[" * 5000, "cannot read model"),
+        (b"? [a]\n: b\n", "a key or a tagged value that is none"),
+        (b"a: !!bool maybe\n", "a key or a tagged value that is none"),
+        (b"a: !!int ''\n", "a key or a tagged value that is none"),
+        (b"!!map [a]\n", "a key or a tagged value that is none"),
+        (b'name: a\n"a\\nb": 1\n', "is not a known key"),
     ],
 )
 def test_text_that_is_no_model(text: bytes, complaint: str) -> None:
@@ -70,6 +75,16 @@ def test_text_that_is_no_model(text: bytes, complaint: str) -> None:
         machine_models.parse(text, "some.yml")
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("title", ['"a\\0b"', '"\\ud800"'])
+def test_text_that_no_file_holds(title: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.yml"
+    path.write_text(f"name: odd\nsymlinks: {{/etc/x: {title}}}\nfiles: {{/etc/y: {title}}}\n", encoding="ascii")
+    with pytest.raises(InputError, match="cannot lay out model") as caught:
+        machine_models.laid_out(str(path), str(tmp_path / "cache"))
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path / "cache") == []
 
 
 def test_a_date_is_the_text_that_it_is() -> None:

@@ -115,7 +115,7 @@ def test_numbers_with_their_units() -> None:
     assert [tools.number(text) for text in ("81559 MiB", "650.50 W", "700.00 W", "65536", 3)] == [
         *(81559, 650.5, 700, 65536, 3),
     ]
-    for text in ("", "W", "-1 W", None, "1.2.3"):
+    for text in ("", "W", "-1 W", None, "1.2.3", "9" * 400 + " MiB"):
         with pytest.raises(ValueError, match=r".*"):
             tools.number(text)
 
