@@ -107,7 +107,7 @@ class InventoryModule(BaseInventoryPlugin):
 
     def _roots(self, folder):
         """Names and roots of all machines."""
-        cache_dir = os.path.join(folder, os.path.expanduser(str(self.get_option("cache_dir"))))
+        cache_dir = os.path.normpath(os.path.join(folder, os.path.expanduser(str(self.get_option("cache_dir")))))
         for wanted in self.get_option("models"):
             if wanted == "all":
                 paths = list(machine_models.shipped().values())

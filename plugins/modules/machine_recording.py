@@ -59,7 +59,7 @@ seealso:
 EXAMPLES = r"""
 - name: Record each node into a folder on the control host
   accelerator.ops.machine_recording:
-    dest: recordings/
+    dest: "{{ playbook_dir }}/recordings/"
 
 - name: See the facts of a recorded node
   accelerator.ops.accelerator_facts:

@@ -52,5 +52,5 @@ class Destination:
             f"{self._what} {self.path}",
             found,
             "a folder on the control host that can be written",
-            "set dest to a file in one",
+            "make the folder, or set dest to a file in another one",
         )

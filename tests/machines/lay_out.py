@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lay a machine model out in a new or empty folder: ``python tests/machines/lay_out.py NAME_OR_PATH FOLDER``.
 
-Needs the checkout on the path as ``ansible_collections/accelerator/ops`` (see CONTRIBUTING.md).
+Needs the checkout on the path as ``ansible_collections/accelerator/ops`` (see docs/machine-models.md).
 """
 
 from __future__ import annotations

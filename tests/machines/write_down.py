@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write a tree, a recording or the machine at hand down as a model: ``python tests/machines/write_down.py ROOT NAME``.
 
-Needs the checkout on the path as ``ansible_collections/accelerator/ops`` (see CONTRIBUTING.md).
+Needs the checkout on the path as ``ansible_collections/accelerator/ops`` (see docs/machine-models.md).
 """
 
 from __future__ import annotations
