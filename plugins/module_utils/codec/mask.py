@@ -23,13 +23,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Mapping
-from typing import Callable, Optional
+from typing import Optional
 
 from ..model.answer import NOT_RECORDED
 from ..model.recorded import Item, Recorded, Said
-
-Sub = Callable[[str, str], str]
-"""``sub(kind, text)`` gives what to write for a secret; in the first pass it is only noted."""
 
 _HEX = "[0-9A-Fa-f]"
 _UUID = re.compile(rf"(?<!{_HEX})({_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}})(?!{_HEX})")
@@ -378,6 +375,7 @@ class Masker:
     # --- secrets, their numbers, and their masks --------------------------------------------------
 
     def _sub(self, kind: str, text: str) -> str:
+        """What to write for a secret; in the first pass it is only noted."""
         known = _canonical(kind, text)
         if known is None:
             return text

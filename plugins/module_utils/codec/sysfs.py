@@ -120,14 +120,6 @@ def aer_total(text: str) -> int:
     raise ValueError(text)
 
 
-def device_number(text: str) -> tuple[int, int]:
-    """``226:128`` as (226, 128)."""
-    major, colon, minor = text.partition(":")
-    if not colon:
-        raise ValueError(text)
-    return integer(major), integer(minor)
-
-
 def uevent(text: str) -> dict[str, str]:
     """Lines of ``KEY=value``."""
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)

@@ -14,12 +14,13 @@ from typing import Optional
 
 from ..model.entry import Entry
 from . import layout_net, layout_pci, layout_system
+from .layout_net import UVERBS_FIRST, UVERBS_MAJOR
+from .layout_pci import ACCEL_MAJOR, DRM_MAJOR
 from .records import DeviceFile, Function, Machine
 from .sheet import Sheet
 
-DRM_MAJOR, ACCEL_MAJOR, NVIDIA_MAJOR, UVERBS_MAJOR, VFIO_MAJOR = 226, 261, 195, 231, 511
+NVIDIA_MAJOR, VFIO_MAJOR = 195, 511
 NVME_MAJOR, NVME_BLOCK_MAJOR = 240, 259
-UVERBS_FIRST = 192
 
 
 def entries(machine: Machine) -> dict[str, Entry]:

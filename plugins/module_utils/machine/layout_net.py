@@ -16,6 +16,7 @@ from .sheet import Sheet
 
 NET = "/sys/class/net"
 IB_STATES = ("NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER")
+UVERBS_MAJOR, UVERBS_FIRST = 231, 192
 NODE_TYPES = {"CA": 1, "RNIC": 4}
 
 
@@ -103,10 +104,11 @@ def _rdma(sheet: Sheet, place: str, rdma: Rdma) -> None:
     sheet.link(f"/sys/class/infiniband/{rdma.name}", folder)
     if rdma.uverbs is not None:
         verbs = f"{place}/infiniband_verbs/uverbs{rdma.uverbs}"
-        minor = 192 + rdma.uverbs
-        sheet.file(f"{verbs}/dev", f"231:{minor}")
+        minor = UVERBS_FIRST + rdma.uverbs
+        sheet.file(f"{verbs}/dev", f"{UVERBS_MAJOR}:{minor}")
         sheet.file(f"{verbs}/ibdev", rdma.name)
-        sheet.file(f"{verbs}/uevent", f"MAJOR=231\nMINOR={minor}\nDEVNAME=infiniband/uverbs{rdma.uverbs}\nDEVMODE=0666")
+        rows = (f"MAJOR={UVERBS_MAJOR}", f"MINOR={minor}", f"DEVNAME=infiniband/uverbs{rdma.uverbs}", "DEVMODE=0666")
+        sheet.file(f"{verbs}/uevent", "\n".join(rows))
         sheet.link(f"{verbs}/device", place)
         sheet.link(f"{verbs}/subsystem", "/sys/class/infiniband_verbs")
         sheet.link(f"/sys/class/infiniband_verbs/uverbs{rdma.uverbs}", verbs)

@@ -19,6 +19,7 @@ from .sheet import Sheet
 
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
+DRM_MAJOR, ACCEL_MAJOR = 226, 261
 
 _UNCORRECTABLE = (
     "Undefined DLP SDES TLP FCP CmpltTO CmpltAbrt UnxCmplt RxOF MalfTLP ECRC UnsupReq ACSViol UncorrIntErr "
@@ -112,11 +113,11 @@ def classes(sheet: Sheet, place: str, drm: Optional[Drm], accel: Optional[int]) 
     """The graphics and the compute accelerator class of a device."""
     found = []
     if drm is not None and drm.card is not None:
-        found.append(("drm", f"card{drm.card}", 226, drm.card, f"dri/card{drm.card}", "drm_minor"))
+        found.append(("drm", f"card{drm.card}", DRM_MAJOR, drm.card, f"dri/card{drm.card}", "drm_minor"))
     if drm is not None and drm.render is not None:
-        found.append(("drm", f"renderD{drm.render}", 226, drm.render, f"dri/renderD{drm.render}", "drm_minor"))
+        found.append(("drm", f"renderD{drm.render}", DRM_MAJOR, drm.render, f"dri/renderD{drm.render}", "drm_minor"))
     if accel is not None:
-        found.append(("accel", f"accel{accel}", 261, accel, f"accel/accel{accel}", "accel_minor"))
+        found.append(("accel", f"accel{accel}", ACCEL_MAJOR, accel, f"accel/accel{accel}", "accel_minor"))
     for kind, name, major, minor, file, device_type in found:
         folder = f"{place}/{kind}/{name}"
         sheet.file(f"{folder}/dev", f"{major}:{minor}")

@@ -32,7 +32,6 @@ from ansible_collections.accelerator.ops.plugins.module_utils.codec.pci_config i
         (sysfs.cpus_of_list, "2-3,0", [0, 2, 3]),
         (sysfs.cpus_of_mask, "00000001,00000003", [0, 1, 32]),
         (sysfs.cpus_of_mask, "f", [0, 1, 2, 3]),
-        (sysfs.device_number, "226:128", (226, 128)),
         (sysfs.aer_total, "RxErr 1\nTOTAL_ERR_COR 7", 7),
         (
             sysfs.properties,
@@ -62,7 +61,6 @@ def test_value(parse, text, value):
         (sysfs.cpulist, ""),
         (sysfs.cpulist, "0-"),
         (sysfs.cpus_of_mask, ""),
-        (sysfs.device_number, "226"),
         (sysfs.aer_total, "RxErr 1"),
         (sysfs.properties, "simd_count many"),
     ],
