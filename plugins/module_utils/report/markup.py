@@ -24,7 +24,7 @@ def tag(name: str, content: str = "", kind: str = "", **attributes: object) -> s
 
 def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
     """A sort key under which node2 stands before node10."""
-    pieces = re.split(r"([0-9]+)", name)
+    pieces = re.split(r"([0-9]{1,300})", name)  # Python reads no numbers of thousands of digits
     return [(0, int(piece), "") if place % 2 else (1, 0, piece) for place, piece in enumerate(pieces)], name
 
 
@@ -32,7 +32,7 @@ def fold_names(names: Iterable[str]) -> list[str]:
     """``node01, node02, node03, node04`` as ``node[01-04]``: from four on, where width and rest are equal."""
     runs: list[tuple[str, str, list[str]]] = []
     for name in sorted(names, key=natural):
-        found = re.fullmatch(r"(.*?)([0-9]+)([^0-9]*)", name, re.DOTALL)
+        found = re.fullmatch(r"(.*?)([0-9]{1,300})([^0-9]*)", name, re.DOTALL)
         head, number, tail = (found[1], found[2], found[3]) if found else (name, "", "")
         if runs and number and runs[-1][2] and runs[-1][0] == head and runs[-1][1] == tail:
             last = runs[-1][2][-1]

@@ -288,6 +288,9 @@ def test_names_are_folded() -> None:
     assert fold_names(["a1.x", "a2.x", "a3.x", "a4.y"]) == ["a1.x", "a2.x", "a3.x", "a4.y"]
     assert fold_names([f"n{number}" for number in range(8, 12)]) == ["n[8-11]"]
     assert sorted(["n10", "n9", "x²"], key=natural) == ["n9", "n10", "x²"]
+    longest = ["9" * 5000, "8" * 5000]
+    assert sorted(longest, key=natural) == longest[::-1]
+    assert sorted(fold_names(longest)) == longest[::-1]
 
 
 def test_short_names_stay_clear() -> None:
