@@ -15,6 +15,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
+from ..codec.sysfs import cpus_of_list
+
 Record = Mapping[str, Any]
 
 ACCELERATORS = ("gpu", "npu", "accelerator")
@@ -297,17 +299,12 @@ def shape(place: Union[Root, Switch, Card]) -> list[Any]:
 
 def count_cpus(cpulist: Optional[str]) -> Optional[int]:
     """How many CPUs a cpulist (``0-3,8``) names; None where it is unknown or not a cpulist."""
-    if cpulist is None:
+    if not cpulist:
+        return None if cpulist is None else 0
+    try:
+        return len(cpus_of_list(cpulist))
+    except ValueError:
         return None
-    total = 0
-    for piece in cpulist.split(","):
-        low, _dash, high = piece.strip().partition("-")
-        if not low:
-            continue
-        if not piece.isascii() or not low.isdigit() or (high and not high.isdigit()):
-            return None
-        total += int(high or low) - int(low) + 1
-    return total
 
 
 def _fabrics(links: Sequence[Record], order: Sequence[str]) -> tuple[Fabric, ...]:
