@@ -44,6 +44,22 @@ attributes:
     details: This module changes nothing.
 """
 
+    LOOKS = r"""
+options:
+  tools:
+    description:
+      - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node.
+      - Of another root than V(/) none is asked; a recording answers with what its tools said.
+    type: str
+    choices: [auto, none]
+    default: auto
+  tool_deadline_seconds:
+    description:
+      - How long each tool may take. It is then stopped with all its children, and its values are null with that reason.
+    type: float
+    default: 10
+"""
+
     FACTS = r"""
 options: {}
 attributes:

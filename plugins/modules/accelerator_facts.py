@@ -20,18 +20,6 @@ description:
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:
-  tools:
-    description:
-      - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node.
-      - Of another root than V(/) none is asked.
-    type: str
-    choices: [auto, none]
-    default: auto
-  tool_deadline_seconds:
-    description:
-      - How long each tool may take. It is then stopped with all its children, and its values are null with that reason.
-    type: float
-    default: 10
   report_dir:
     description:
       - A folder on the control host. The facts, or the error, are also written there as C(facts/HOST.json) for
@@ -41,6 +29,7 @@ options:
 extends_documentation_fragment:
   - accelerator.ops.attributes
   - accelerator.ops.attributes.reads
+  - accelerator.ops.attributes.looks
   - accelerator.ops.attributes.facts
 seealso:
   - module: accelerator.ops.survey_report
@@ -87,23 +76,13 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH, seen
 
-SPEC = {
-    "root": {"type": "path", "default": "/"},
-    "tools": {"type": "str", "choices": ["auto", "none"], "default": "auto"},
-    "tool_deadline_seconds": {"type": "float", "default": 10},
-    "report_dir": {"type": "path"},
-}
-
-
-def facts(wish, host):
-    seen = observe(host, wish["tools"], wish["tool_deadline_seconds"])
-    return {"ansible_facts": {"accelerators": seen}}
+SPEC = {**WISH, "report_dir": {"type": "path"}}
 
 
 def main():
-    run(SPEC, lambda wish: look(wish["root"], lambda host: facts(wish, host)))
+    run(SPEC, lambda wish: look(wish["root"], lambda host: {"ansible_facts": {"accelerators": seen(host, wish)}}))
 
 
 if __name__ == "__main__":

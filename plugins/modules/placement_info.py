@@ -36,6 +36,7 @@ options:
 extends_documentation_fragment:
   - accelerator.ops.attributes
   - accelerator.ops.attributes.reads
+  - accelerator.ops.attributes.looks
 seealso:
   - module: accelerator.ops.accelerator_facts
   - plugin: accelerator.ops.devices
@@ -135,11 +136,11 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH, seen
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.placement import advise
 
 SPEC = {
-    "root": {"type": "path", "default": "/"},
+    **WISH,
     "count": {"type": "int", "required": True},
     "devices": {"type": "list", "elements": "str"},
     "limit": {"type": "int", "default": 1},
@@ -150,7 +151,7 @@ def main():
     run(
         SPEC,
         lambda wish: look(
-            wish["root"], lambda host: advise(observe(host), wish["count"], wish["devices"], wish["limit"])
+            wish["root"], lambda host: advise(seen(host, wish), wish["count"], wish["devices"], wish["limit"])
         ),
     )
 

@@ -160,7 +160,7 @@ def _fabric(pairs: Mapping[tuple[str, str], Pair], silence: Optional[str], book:
         "most_hops": None,
     }
     if silence and len(linked) < len(pairs):
-        for key in ("linked_pairs", "links", "fewest_links", "most_hops"):
+        for key in ("linked_pairs", "links", "fewest_links", "most_hops", *(() if linked else ("kinds",))):
             found[key] = book.miss(f"fabric.{key}", silence)
         return found
     uncounted = [ids for ids, pair in linked.items() if pair.links is None]
@@ -274,6 +274,10 @@ def _nics(facts: Row, devices: Sequence[Row], book: Book) -> Optional[list[dict[
     return [{"id": nic, "distance": kind, "devices": found[nic, kind]} for nic, kind in sorted(found)]
 
 
+def _hops(count: int) -> str:
+    return f"at most {count} hop{'s' if count > 1 else ''}"
+
+
 def _why(row: Row, pairs: int) -> list[str]:
     """The rules in their order, each with what it found here."""
     lines = []
@@ -282,7 +286,7 @@ def _why(row: Row, pairs: int) -> list[str]:
         lines.append(f"fabric: unknown ({row['unknown']['fabric.linked_pairs']})")
     elif pairs and fabric["linked_pairs"]:
         links = "links not counted" if fabric["links"] is None else f"{fabric['links']} links"
-        hops = "hops unknown" if fabric["most_hops"] is None else f"at most {fabric['most_hops']} hops"
+        hops = "hops unknown" if fabric["most_hops"] is None else _hops(fabric["most_hops"])
         kinds = " and ".join(fabric["kinds"])
         lines.append(f"fabric: {fabric['linked_pairs']} of {pairs} pairs linked by {kinds}, {links}, {hops}")
     elif pairs:

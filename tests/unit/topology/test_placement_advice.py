@@ -75,7 +75,7 @@ def test_a_whole_row():
                 "memory_nodes": [1],
                 "nics": [{"id": "nic1", "distance": "node", "devices": ["b", "c"]}],
                 "why": [
-                    "fabric: 1 of 1 pairs linked by nvlink, 2 links, at most 1 hops",
+                    "fabric: 1 of 1 pairs linked by nvlink, 2 links, at most 1 hop",
                     "distance: 1 node",
                     "NUMA: 1 node",
                     "better than the next set by links: 2, next 1",
@@ -151,14 +151,14 @@ def test_links_that_nobody_told_are_unknown_and_not_none():
     facts = document([device("a"), device("b")], unknown={"links.nvlink": "no tool"})
     row = first(facts)
     assert row["fabric"] == {
-        "kinds": [],
+        "kinds": None,
         "pairs": 1,
         "linked_pairs": None,
         "links": None,
         "fewest_links": None,
         "most_hops": None,
     }
-    assert row["unknown"]["fabric.links"] == "links.nvlink: no tool"
+    assert row["unknown"]["fabric.links"] == row["unknown"]["fabric.kinds"] == "links.nvlink: no tool"
     assert row["why"][0] == "fabric: unknown (links.nvlink: no tool)"
     facts["devices"] = [device("a", maker="amd"), device("b", maker="amd")]
     assert first(facts)["fabric"]["linked_pairs"] == 0

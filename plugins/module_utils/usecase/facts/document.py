@@ -17,6 +17,18 @@ from . import devices, kernel, nics, numa, pci, security, storage
 SCHEMA = 1
 _LATER = "not looked at by this version"
 
+WISH: Mapping[str, Mapping[str, Any]] = {
+    "root": {"type": "path", "default": "/"},
+    "tools": {"type": "str", "choices": ["auto", "none"], "default": "auto"},
+    "tool_deadline_seconds": {"type": "float", "default": 10},
+}
+"""The options of every module that looks at a node; their documentation is the fragment ``attributes.looks``."""
+
+
+def seen(host: Host, wish: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts document of a node, as the options in ``WISH`` have it."""
+    return observe(host, wish["tools"], wish["tool_deadline_seconds"])
+
 
 def observe(host: Host, tools: str = "none", tool_deadline_seconds: float = 10.0) -> dict[str, Any]:
     """The facts document, schema 1. A section that could not be read is null, with its reason in ``unknown``.
