@@ -9,6 +9,7 @@ Unknown stands beside the values with its reason, and is never counted among the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
@@ -192,8 +193,8 @@ def agreement(seen: Seen) -> dict[str, list[dict[str, Any]]]:
 def partitions(seen: Seen) -> list[dict[str, Any]]:
     """``[{model, mode, partitions, unknown: {mode, partitions}, devices, nodes}]``: devices that are divided alike.
 
-    ``mode`` is a text or null; ``partitions`` maps a profile (the kind where none is told) to how many of it a
-    device has, and is ``{}`` where it has none. What is null has its reason in ``unknown``.
+    ``mode`` is a text, or null, with its reason where one is told; ``partitions`` maps a profile (the kind where none
+    is told) to how many of it a device has, is ``{}`` where it has none, and null with its reason.
     """
     groups = _Groups()
     for name, facts in seen:
@@ -218,16 +219,13 @@ def partitions(seen: Seen) -> list[dict[str, Any]]:
 
 def _division(device: Record) -> tuple[Any, ...]:
     mode, found, unknown = partition_mode(device), profiles(device), part(device, "unknown")
-    whys = []
-    if mode is None:
-        whys.append(("mode", _first(unknown, "partition_mode.compute", "partition_mode.memory", "partition_mode")))
-    if found is None:
-        whys.append(("partitions", _first(unknown, "partitions")))
-    return (
-        mode,
-        None if found is None else tuple(found.items()),
-        tuple((key, why or _NO_REASON) for key, why in whys),
-    )
+    whys = {
+        "mode": None if mode else _first(unknown, "partition_mode.compute", "partition_mode.memory", "partition_mode"),
+        "partitions": (_first(unknown, "partitions") or _NO_REASON) if found is None else None,
+    }
+    # a reason names the device that has it (/proc/…/gpu3/mig): without the number, equal devices share a row
+    told = tuple((key, re.sub("[0-9]+", "#", why)) for key, why in whys.items() if why is not None)
+    return mode, None if found is None else tuple(found.items()), told
 
 
 def fabrics(seen: Seen, wirings: Mapping[str, Wiring]) -> list[dict[str, Any]]:

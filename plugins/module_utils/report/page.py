@@ -303,21 +303,30 @@ class _Page:
 
     def _versions(self) -> str:
         versions = self.document["versions"]
-        quiet = [row for row in versions if _is_quiet(row)]
-        loud = [row for row in versions if not _is_quiet(row)]
+        quiet = [[row] for row in versions if _is_quiet(row)]
+        loud: list[list[Mapping[str, Any]]] = []
+        for row in versions:
+            if not _is_quiet(row):
+                # fields that nobody knows, for the same reason, are said once
+                if loud and not row["values"] and all(row[key] == loud[-1][0][key] for key in _SAME):
+                    loud[-1].append(row)
+                else:
+                    loud.append([row])
         columns = ["field", "value", "count", "nodes"]
-        body = self._table(columns, [cells for row in loud for cells in self._version(row)]) if loud else ""
+        body = self._table(columns, [cells for alike in loud for cells in self._version(alike)]) if loud else ""
         if quiet:
-            rows = [cells for row in quiet for cells in self._version(row)]
+            rows = [cells for alike in quiet for cells in self._version(alike)]
             body += self._more(self.texts["firmware_equal"].format(count=len(quiet)), self._table(columns, rows))
         return self._section("versions", body or self._nothing("no_nodes"))
 
-    def _version(self, row: Mapping[str, Any]) -> list[list[str]]:
+    def _version(self, alike: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        row, names = alike[0], ", ".join(self.texts["field_" + one["field"]] for one in alike)
+        head = safe(names) + (f"<br>{tag('small', safe(row['subject']))}" if row["subject"] else "")
         said = [(self._value(entry["value"]), entry["nodes"]) for entry in row["values"]]
         said += [(self._why(entry["reason"]), entry["nodes"]) for entry in row["unknown"]]
         return [
             [
-                *([tag("td", self._field(row), rowspan=len(said))] if index == 0 else []),
+                *([tag("td", head, rowspan=len(said))] if index == 0 else []),
                 tag("td", value),
                 tag("td", str(len(nodes)), "n"),
                 tag("td", self._names(nodes)),
@@ -576,6 +585,7 @@ _HEAD = """\
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,">
 """
+_SAME = ("subject", "values", "unknown")
 _KINDS = ("gpu", "npu", "accelerator", "nic", "storage")
 _NUMBERS = ("count", "times", "members", "pairs")
 _NODE_COLUMNS = (

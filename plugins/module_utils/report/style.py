@@ -72,6 +72,7 @@ section > details > summary { color: var(--muted); margin-bottom: 6px; }
 details.inline { display: inline; }
 details.inline summary { display: inline; color: var(--muted); list-style: none; text-decoration: underline
   dotted; }
+td.n .unknown { font-weight: 400; }
 .unknown { color: var(--muted); font-style: italic; }
 .nothing { color: var(--good); margin: 0; }
 .badge { display: inline-block; min-width: 24px; padding: 1px 7px; border-radius: 6px; background:

@@ -51,6 +51,15 @@ def test_versions_share_rows_and_unknown_has_its_reason() -> None:
     assert _row(nodes, "cgroup")["values"] == [{"value": "2", "nodes": ["a", "b", "c"]}]
 
 
+def test_fields_that_nobody_knows_are_said_once() -> None:
+    nodes = _three()
+    for _name, facts in nodes:
+        why = dict.fromkeys(("user_space", "fabric_manager"), "none is asked")
+        facts["drivers"][0].update(user_space=None, fabric_manager=None, unknown=why)
+    page = render_page(survey([fleet.seen(name, facts) for name, facts in nodes], ""), "now", "en")
+    assert page.count("User space, Fabric manager<br>") == 1
+
+
 def test_section_that_is_unknown_gives_its_reason() -> None:
     (row,) = [row for row in versions([("e", fleet.empty_node())]) if row["field"] == "kernel"]
     assert (row["values"], row["unknown"]) == ([], [{"reason": "permission denied", "nodes": ["e"]}])
@@ -119,15 +128,16 @@ def test_partitions_by_model_mode_and_profile() -> None:
     nodes = [*_three(), ("x", fleet.xgmi_node())]
     for name, facts in nodes[:2]:
         facts["devices"][0]["partitions"] = [fleet.mig(place, "3g.40gb", 40448) for place in range(2)]
-        facts["devices"][0]["unknown"]["partition_mode.compute"] = f"this maker has no such mode {name}"
-    nodes[2][1]["devices"][0].update(partitions=None)
-    nodes[2][1]["devices"][0]["unknown"]["partitions"] = "nvml: no answer within 10 s"
+        facts["devices"][0]["unknown"]["partition_mode.compute"] = f"this maker has no mode {name}"
+    for place, device in enumerate(nodes[2][1]["devices"][:2]):
+        device.update(partitions=None)
+        device["unknown"]["partitions"] = f"/proc/gpu{place}/mig not there"
     rows = {(row["model"], str(row["partitions"])): row for row in partitions(nodes)}
     divided = [row for row in partitions(nodes) if row["partitions"] == {"3g.40gb": 2}]
     assert [(row["devices"], row["nodes"]) for row in divided] == [(1, ["a"]), (1, ["b"])]
-    assert rows["H100 SXM5 80GB", "{}"]["devices"] == 7 * 3
+    assert rows["H100 SXM5 80GB", "{}"]["devices"] == 7 + 7 + 6
     unknown = rows["H100 SXM5 80GB", "None"]
-    assert (unknown["unknown"]["partitions"], unknown["nodes"]) == ("nvml: no answer within 10 s", ["c"])
+    assert (unknown["unknown"], unknown["devices"]) == ({"partitions": "/proc/gpu#/mig not there"}, 2)
     assert (rows["Instinct MI300X", "{}"]["mode"], rows["Instinct MI300X", "{}"]["devices"]) == ("SPX NPS1", 8)
 
 
