@@ -93,7 +93,8 @@ def dump(mapping: dict[str, Any]) -> str:
 def shipped() -> dict[str, str]:
     """The models that come with the collection: name to path."""
     folder = os.path.realpath(SHIPPED)
-    return {name[:-4]: os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".yml")}
+    names = sorted(name[:-4] for name in os.listdir(folder) if name.endswith(".yml"))
+    return {name: os.path.join(folder, f"{name}.yml") for name in names}
 
 
 def load(path: str) -> model.Machine:

@@ -76,6 +76,7 @@ _WHAT_IT_IS = (
     "bridges/*",
     "devices/*/nearest/*",
     "devices/*/fabric*",  # an NVSwitch tells that there is a fabric
+    "devices/*/partitions/*",  # they are counted by device
     "links*",
     "drivers/*",
     "kernel/modules/*",
@@ -88,6 +89,7 @@ _LOADED = "".join(
     f"{name} 4096 0 - Live 0x0\n" for name in ("nouveau", "amdgpu", "i915", "xe", "habanalabs", "amdxdna")
 )
 
+_SLICES = ("devices/*/partitions/*/nodes/*",)
 _MASTER = "the link of each member to its bond tells the same"
 _WHOLE = "the memory of a whole device is told elsewhere"
 
@@ -102,6 +104,7 @@ _RULES = (
     # before the general ones: files whose names end alike
     Rule("/proc/net/vlan/config", _to(""), ("nics/*/netdevs/*/vlans/*/id",), ("nics/*/netdevs/*/vlans*",)),
     Rule("*/accel/accel*/uevent", _sub(r"^DEVNAME=.*", "DEVNAME=accel/other"), ("{self}/nodes/*",)),
+    Rule("*/tenstorrent/*/uevent", _sub(r"^DEVNAME=.*", "DEVNAME=tenstorrent/77"), ("{self}/nodes/*",)),
     Rule(
         "/sys/devices/virtual/net/*/uevent",
         lambda old: old.replace("=vlan", "=other") if "=vlan" in old else old.replace("=bond", "=vlan"),
@@ -223,7 +226,13 @@ _RULES = (
     Rule("*/fw_version/*_fw_version", _to("0x77"), ("{self}/firmware/*",)),
     Rule("*/unique_id", _to("0123456789abcdef"), ("{self}/uuid",)),
     Rule("*/kfd/topology/nodes/*/io_links/*", _sub(r"^type \d+", "type 4"), silent="both ends tell of a link"),
-    Rule("*/kfd/topology/nodes/*/mem_banks/*", _sub(r"^size_in_bytes \d+", "size_in_bytes 7"), silent=_WHOLE),
+    Rule(
+        "*/kfd/topology/nodes/*/mem_banks/*",
+        _sub(r"^size_in_bytes \d+", "size_in_bytes 7"),
+        (),
+        ("devices/*/partitions/*/memory_mib",),
+        _WHOLE,
+    ),
     Rule("*/kfd/topology/nodes/*/properties", _other_hive, (), ("devices/*/fabric/clique",), "a socket is in no hive"),
     # Intel's and Habana's drivers
     Rule("*/tile*/physical_vram_size_bytes", _to("0x40000000"), ("{self}/memory_mib",)),
@@ -231,6 +240,7 @@ _RULES = (
     Rule("*/0000:*/uevent", _to("x"), silent=_KNOWS_LATER),
     # NVIDIA's driver
     Rule("/proc/driver/nvidia/gpus/*/information", _sub(r"^Model:.*", "Model: Another"), ("{self}/model",)),
+    Rule("/proc/driver/nvidia/capabilities/*/access", _sub(r"^DeviceFileMinor: \d+", "DeviceFileMinor: 77"), _SLICES),
 )
 
 
@@ -362,10 +372,19 @@ _FIELD_RULES = (
     FieldRule("kfd/links/*/type", _number(2, 11), (), ("links/*",), "a link of another kind, or to a socket"),
     FieldRule("kfd/links/*/weight", lambda old: old + 15, (), ("links/*",), "only XGMI links are facts"),
     FieldRule("kfd/links/*/pairs/*", lambda _old: 1, (), ("links/*",), "only XGMI links are facts", is_checked=True),
-    FieldRule("kfd/links/*/mesh/*", _number(2, 3), ("links/*",), (), is_checked=True),
+    FieldRule(
+        "kfd/links/*/mesh/*", _number(2, 3), ("links/*",), (), "only XGMI links are facts, not those to sockets", True
+    ),
     FieldRule("kfd/major", lambda old: old + 7, ("devices/*/nodes/*/major",)),
     FieldRule("kfd/nodes/*/device", lambda _old: "ff:1f.7", is_checked=True),
+    FieldRule(
+        "kfd/nodes/*/location_id", lambda old: old & ~7, ("devices/*/partitions/#",), ("devices/*/partitions/*",)
+    ),
+    FieldRule("kfd/nodes/*/drm_render_minor", lambda old: old + 60, _SLICES),
     FieldRule("kfd/*", lambda old: old + 1, silent=_NOT_READ),
+    # a platform device for each partition
+    FieldRule("platform/*/drm/render", _number(191, 190), _SLICES),
+    FieldRule("platform/*/drm/card", lambda old: old + 100, silent=_NOT_READ),
     # what a driver writes
     FieldRule("*/attributes/product_name", lambda old: f"{old} x", ("{self}/model",)),
     FieldRule("*/attributes/vbios_version", lambda old: f"{old}9", ("{self}/firmware/vbios",)),
@@ -375,6 +394,7 @@ _FIELD_RULES = (
     FieldRule("*/attributes/fw_version/*", lambda _old: "0x77", ("{self}/firmware/*",)),
     FieldRule("*/attributes/unique_id", lambda _old: "0123456789abcdef", ("{self}/uuid",)),
     FieldRule("*/attributes/tile*/physical_vram_size_bytes", lambda _old: "0x40000000", ("{self}/memory_mib",)),
+    FieldRule("*/attributes/tenstorrent/*", lambda old: f"{old}77", ("{self}/nodes/*",)),
     FieldRule("*/attributes/*_ver", lambda old: f"{old}9", ("{self}/firmware/*",)),
     FieldRule("*/attributes/*", lambda old: f"{old}9", silent=_NOT_READ),
     # functions
@@ -455,14 +475,17 @@ _FIELD_RULES = (
     FieldRule("*/nvme/sectors", lambda old: old + 2048000, ("{self}/size_mib",)),
     FieldRule("*/nvme", lambda _old: "nvme77", ("{self}/names",)),
     FieldRule("*/nvme/name", lambda _old: "nvme77", ("{self}/names",)),
-    FieldRule("*/drm/card", lambda old: old + 40, ("{self}/nodes/*",), ("{self}/nodes*",)),
-    FieldRule("*/drm/render", _number(191, 190), ("{self}/nodes/*",), ("{self}/nodes*",)),
+    FieldRule("*/drm/card", lambda old: old + 100, ("{self}/nodes/*",), ("{self}/nodes*",)),
+    FieldRule("*/drm/render", _number(191, 190), ("{self}/nodes/*",), ("{self}/nodes*", "{self}/partitions*")),
     FieldRule("*/nvidia/minor", lambda old: old + 40, ("{self}/nodes/*",), ("{self}/nodes*", "{self}/partitions*")),
     FieldRule("*/nvidia/uuid", lambda _old: "GPU-11111111-0000-4000-8000-000000000000", ("{self}/uuid",)),
     FieldRule("*/nvidia/model", lambda old: f"{old} x", ("{self}/model",)),
     FieldRule("*/nvidia/video_bios", lambda old: f"{old}9", ("{self}/firmware/vbios",)),
     FieldRule("*/nvidia/firmware", lambda old: f"{old}9", ("{self}/firmware/gsp",)),
+    FieldRule("device_files/*/nvidia-cap[12]", lambda old: old.replace(" 0", " 1"), silent=_NOT_READ),
+    FieldRule("device_files/*/nvidia-cap*", lambda old: old.replace("0444", "0400"), _SLICES),
     FieldRule("device_files/*", lambda old: old.replace("0666", "0600"), ("devices/*/nodes/*",), silent=_NOT_READ),
+    FieldRule("files//proc/driver/nvidia/capabilities/*", lambda old: old.replace("Minor: ", "Minor: 7"), _SLICES),
     # kernel and security
     FieldRule("nvidia_version", lambda old: f"{old}x", silent=_NOT_READ),
     FieldRule("kernel/release", lambda old: f"{old}x", ("kernel/release",), ("kernel/*", "drivers/*")),

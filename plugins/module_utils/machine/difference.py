@@ -36,9 +36,9 @@ _FUNCTION_FILES_TEXT = (
 )
 _FUNCTION_FILES = frozenset(_FUNCTION_FILES_TEXT.split())
 _FUNCTION_LINKS = ("iommu_group", "physfn")
-_FOLDERS = re.compile(r"block|drm|accel|habanalabs|net|infiniband|nvme|fw_version|tile\d+|virtio\d+")
+_FOLDERS = re.compile(r"block|drm|accel|habanalabs|tenstorrent|net|infiniband|nvme|fw_version|tile\d+|virtio\d+")
 _LEAVES = re.compile(
-    r"(drm|accel|habanalabs)/[^/]+/(uevent|dev|lmem_total_bytes|[a-z_]+_ver)|fw_version/[^/]+|"
+    r"(drm|accel|habanalabs|tenstorrent)/[^/]+/(uevent|dev|lmem_total_bytes|[a-z_]+_ver)|fw_version/[^/]+|"
     r"tile\d+/physical_vram_size_bytes|(virtio\d+/)?net/[^/]+/(mtu|speed|operstate|uevent)|"
     r"infiniband/[^/]+/(node_type|board_id|hca_type|fw_ver|uevent)|"
     r"infiniband/[^/]+/ports/[^/]+/(state|phys_state|rate|link_layer)|"
@@ -105,7 +105,7 @@ def remainder(
         content, reason = host.read_bytes(path, _MAX_TEXT)
         entry = entries.get(path)
         if content is None:
-            if entry is not None and reason is not None:
+            if entry is not None and reason not in (None, NOT_RECORDED):
                 rest.absent.append(path)
         elif entry is None or entry.kind != "file" or not _same(path, content, entry.content):
             _put(rest, path, content, places)
@@ -135,7 +135,11 @@ def remainder(
     if asked is not None:
         rest.absent = [path for path in rest.absent if path in asked]
     rest.absent = _patterns(host, rest.absent, files | links, places)
-    rest.folders = sorted(set(rest.folders))
+    # A folder is made with the files in it, unless the model puts something else there.
+    filled = {
+        path for path in rest.folders if path not in entries and any(one.startswith(f"{path}/") for one in rest.files)
+    }
+    rest.folders = sorted(set(rest.folders) - filled)
     return rest
 
 

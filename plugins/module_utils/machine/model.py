@@ -677,7 +677,13 @@ def _kfd_links(item: _Map, count: int) -> list[KfdLink]:
         item.fail("", f"has {', '.join(forms) or 'none'}", "one of mesh, pairs, directed", "say which nodes are linked")
     members = item.listing(forms[0])
     if forms[0] == "mesh":
-        pairs = [(one, other) for one in members for other in members if one != other]
+        sets = [member if isinstance(member, list) else [member] for member in members]
+        every = [node for one in sets for node in one]
+        if any(every.count(node) > 1 for node in every):
+            item.fail("mesh", "holds a node twice", "each node once", "correct it")
+        pairs = [
+            (one, other) for left in sets for right in sets if left is not right for one in left for other in right
+        ]
     else:
         if any(not isinstance(pair, list) or len(pair) != 2 for pair in members):
             item.fail(forms[0], "holds something else than [from, to]", "pairs of node numbers", "correct it")

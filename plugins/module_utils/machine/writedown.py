@@ -31,7 +31,7 @@ _DEVICE_FOLDERS = (
 )
 _DEVICE_NAMES = re.compile(
     r"(dri|accel|infiniband|vfio|nvidia-caps|nvidia-caps-imex-channels|tenstorrent)/.+|"
-    r"nvidia.*|kfd|nvme\d+(n\d+)?|hl\d+|hl_controlD\d+"
+    r"nvidia.*|kfd|nvme\d+(n\d+)?|hl\d+|hl_controlD\d+|neuron\d+"
 )
 
 

@@ -198,9 +198,9 @@ def _shared(nodes: list[dict[str, Any]], functions: list[Function]) -> dict[str,
 
 
 def _device_of(node: dict[str, Any], functions: list[Function]) -> Optional[Function]:
-    """The PCI function of a compute node; a partition's has its number in the lowest bits of the location."""
+    """The PCI function of a compute node; a partition has its number in the lowest or highest bits of the location."""
     location, domain = node.get("location_id", 0), node.get("domain", 0)
-    for wanted in (location, location & ~7):
+    for wanted in (location, location & ~7, location & 0xFFFF):
         for function in functions:
             derived = of_function(function)
             same_vendor = derived.get("vendor_id") == node.get("vendor_id")
@@ -211,15 +211,17 @@ def _device_of(node: dict[str, Any], functions: list[Function]) -> Optional[Func
 
 
 def _link_rows(is_p2p: bool, values: dict[str, int], pairs: set[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Directed pairs as meshes where everyone is linked with everyone, else as pairs, else as they are."""
+    """Directed pairs as meshes where all are linked with all, but not inside of sets; else as pairs, else as is."""
     row = {**values, **({"p2p": True} if is_p2p else {})}
     rows: list[dict[str, Any]] = []
     left = set(pairs)
     for group in _groups(pairs):
-        full = {(one, other) for one in group for other in group if one != other}
-        if len(group) > 2 and full <= left:
-            rows.append({"mesh": sorted(group), **row})
-            left -= full
+        apart = {one: sorted(other for other in group if (one, other) not in pairs) for one in group}
+        is_mesh = all(apart[other] == apart[one] and (other, one) not in pairs for one in group for other in apart[one])
+        if len(group) > 2 and is_mesh and all((other, one) in pairs for one, other in pairs if one in group):
+            sets = sorted({tuple(found) for found in apart.values()})
+            rows.append({"mesh": [list(found) if len(found) > 1 else found[0] for found in sets], **row})
+            left -= {pair for pair in pairs if pair[0] in group}
     both = sorted(pair for pair in left if pair[0] < pair[1] and pair[::-1] in left)
     if both:
         rows.append({"pairs": [list(pair) for pair in both], **row})

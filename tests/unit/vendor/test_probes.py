@@ -145,10 +145,11 @@ def test_amd_xgmi_links_are_rows_between_devices(node):
     assert told.links_unknown is None
 
 
-def test_amd_partitions_share_a_device(node):
+@pytest.mark.parametrize("second", [0x101, 0x10000100], ids=["lowest bits", "highest bits"])
+def test_amd_partitions_share_a_device(node, second):
     files = {}
     kfd_node(files, 1, 0x100, [(2, kfd.XGMI, 13), (3, kfd.XGMI, 41)], drm_render_minor=128)
-    kfd_node(files, 2, 0x101, [(1, kfd.XGMI, 13), (3, kfd.XGMI, 41)], drm_render_minor=129)
+    kfd_node(files, 2, second, [(1, kfd.XGMI, 13), (3, kfd.XGMI, 41)], drm_render_minor=129)
     kfd_node(files, 3, 0x200, [(1, kfd.XGMI, 41)], drm_render_minor=130)
     files[f"{PLACE}/current_compute_partition"] = "DPX\n"
     files[f"{PLACE}/current_memory_partition"] = "NPS1\n"

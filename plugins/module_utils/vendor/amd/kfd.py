@@ -31,7 +31,8 @@ class KfdLink(NamedTuple):
 class KfdNode(NamedTuple):
     """A node: a socket (no SIMDs), a GPU, or both (an APU).
 
-    ``address`` is the PCI address of a GPU as KFD counts it: in a partitioned mode its last digit is the partition.
+    ``address`` is the PCI address of a GPU as KFD counts it: in a partitioned mode its last digit is the partition,
+    which drivers have kept in the lowest bits of ``location_id`` or, at times, in its highest four.
     ``memory_bytes`` is its own memory; ids that are 0 in sysfs are None.
     """
 
@@ -76,7 +77,8 @@ def _node(host: Host, number: int, seen: dict[str, int]) -> KfdNode:
     location = seen.get("location_id", 0)
     address = None
     if is_gpu:
-        address = f"{seen.get('domain', 0):04x}:{location >> 8 & 255:02x}:{location >> 3 & 31:02x}.{location & 7:x}"
+        part = location >> 28 or location & 7
+        address = f"{seen.get('domain', 0):04x}:{location >> 8 & 255:02x}:{location >> 3 & 31:02x}.{part:x}"
     return KfdNode(
         number,
         is_gpu,
