@@ -137,6 +137,20 @@ def test_wrong_language_is_one_clear_line(folder: Path) -> None:
     assert "Traceback" not in run.output
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("accelerator_tools=some", "value of survey_tools must be one of: auto, none"),
+        ("accelerator_tool_deadline_seconds=soon", "argument 'survey_tool_deadline_seconds' is of type"),
+    ],
+)
+def test_wrong_choice_of_tools_is_one_clear_line(option: str, message: str, folder: Path) -> None:
+    run = _run(folder, "--limit", "here", "-e", option)
+    assert run.status == 2
+    assert message in run.output
+    assert "Traceback" not in run.output
+
+
 def test_report_folder_that_is_a_file(folder: Path) -> None:
     (folder / "accelerator-report").write_text("a file", encoding="utf-8")
     run = _run(folder, "--limit", "here")
