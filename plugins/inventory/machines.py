@@ -50,17 +50,15 @@ options:
 """
 
 EXAMPLES = r"""
-# Every model of the collection, and the machine that Ansible runs on. The name of the file ends in machines.yml.
-plugin: accelerator.ops.machines
-this_machine: true
----
-# Two models, one of them your own, and trees that were captured on real machines
+# Two models, one of them your own, trees that were captured on real machines, and the machine that Ansible runs on.
+# Without models it is every model of the collection. The name of the file ends in machines.yml.
 plugin: accelerator.ops.machines
 models:
   - nvidia-hgx-h100-8gpu
   - models/our-node.yml
 trees:
   - captures
+this_machine: true
 """
 
 import glob
