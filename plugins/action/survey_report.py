@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.accelerator.ops.plugins.module_utils.report.form import flaw
 from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
     FAILED,
@@ -18,7 +19,6 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report.survey impo
     SEEN,
     UNREACHABLE,
     NodeReport,
-    flaw_in,
     summary,
     survey,
 )
@@ -83,9 +83,9 @@ def _node(folder: ReportDir, host: str, run: str) -> NodeReport:
     if isinstance(error, dict):
         status = UNREACHABLE if error.get("code") == "unreachable" else FAILED
         return NodeReport(host, status, root, None, str(error.get("message") or ""))
-    flaw = flaw_in(entry.get("facts"))
-    if flaw is not None:
-        return NodeReport(host, FAILED, root, None, flaw)
+    found = flaw(entry.get("facts"))
+    if found is not None:
+        return NodeReport(host, FAILED, root, None, found)
     return NodeReport(host, SEEN, root, entry["facts"], "")
 
 

@@ -14,9 +14,19 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+from ansible_collections.accelerator.ops.plugins.module_utils.report.form import (
+    DEVICE,
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Form,
+    Many,
+    Open,
+)
 from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import plain
 
 try:
@@ -31,82 +41,6 @@ else:
     Expression = visitor._Expression
 
 Node = Mapping[str, Any]
-
-
-class Many(NamedTuple):
-    """A list; ``of`` is the form of each item, None where it may be anything."""
-
-    of: Any
-
-
-class Open(NamedTuple):
-    """A mapping with keys of any name; ``of`` is the form of each value."""
-
-    of: Any
-
-
-TEXT, NUMBER, TRUTH, NOTHING = "string", "number", "boolean", "null"
-Form = Union[None, str, Many, Open, Mapping[str, Any]]
-"""The form of a value: a scalar's name as JMESPath has it, a list, a mapping, or None where it may be anything."""
-
-DEVICE: Mapping[str, Any] = {
-    "id": TEXT,
-    "kind": TEXT,
-    "integrated": TRUTH,
-    "maker": TEXT,
-    "model": TEXT,
-    "uuid": TEXT,
-    "serial": TEXT,
-    "memory_mib": NUMBER,
-    "numa_node": NUMBER,
-    "cpus": TEXT,
-    "pci": dict.fromkeys(("vendor_id", "device_id", "subsystem_vendor_id", "subsystem_id", "class", "revision"), TEXT),
-    "path": Many(TEXT),
-    "link": {
-        **dict.fromkeys(("speed_gts", "width", "max_speed_gts", "max_width"), NUMBER),
-        "limited_by": TEXT,
-    },
-    "aer": dict.fromkeys(("correctable", "nonfatal", "fatal"), NUMBER),
-    "acs": TRUTH,
-    "iommu_group": NUMBER,
-    "sriov": {"total": NUMBER, "configured": NUMBER, "physical_function": TEXT},
-    "driver": {"name": TEXT, "version": TEXT},
-    "firmware": Open(TEXT),
-    "partitions": Many(
-        {
-            **dict.fromkeys(("id", "kind", "uuid", "profile"), TEXT),
-            "memory_mib": NUMBER,
-            "nodes": Many(TEXT),
-            "unknown": Open(TEXT),
-        }
-    ),
-    "partition_mode": {"compute": TEXT, "memory": TEXT},
-    "fabric": {"kind": TEXT, "state": TEXT, "clique": TEXT},
-    "peer_memory": TEXT,
-    "power_limit_watts": NUMBER,
-    "memory_health": {
-        "ecc_mode": TEXT,
-        "remapped_rows": {
-            **dict.fromkeys(("correctable", "uncorrectable"), NUMBER),
-            **dict.fromkeys(("pending", "failure"), TRUTH),
-        },
-    },
-    "tiles": NUMBER,
-    "ports": Many({"port": NUMBER, "state": TEXT}),
-    # what contradicts each other is of the field's own form
-    "mismatch": Open({"kernel": None, "tool": None}),
-    "nearest": {"nics": Many(TEXT), "storage": Many(TEXT)},
-    "nodes": Many(
-        {
-            **dict.fromkeys(("path", "mode", "owner", "group"), TEXT),
-            **dict.fromkeys(("major", "minor"), NUMBER),
-            "shared": TRUTH,
-        }
-    ),
-    "unknown": Open(TEXT),
-}
-"""The form of a device, schema 1. ``firmware``, ``mismatch`` and ``unknown`` are open: their keys are what a
-device has."""
 
 _SAID = {TEXT: "text", NUMBER: "a number", TRUTH: "true or false", NOTHING: "null", "array": "a list"}
 _ORDER = ("lt", "lte", "gt", "gte")
