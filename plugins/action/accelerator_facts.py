@@ -8,12 +8,13 @@ The facts of many hosts reach the report as files: ``hostvars`` of a thousand ho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
 from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name
 
 
@@ -42,26 +43,40 @@ class ActionModule(ActionBase):
             result: dict[str, Any] = self._execute_module(task_vars=variables)
         except AnsibleError as error:
             code = "unreachable" if isinstance(error, AnsibleConnectionFailure) else "probe"
-            folder.write_host(host, {"root": root, "error": {"code": code, "message": _line(str(error))}})
+            folder.write_host(host, {"root": root, "error": {"code": code, "message": one_line(str(error))}})
             raise
-        if result.get("unreachable"):
-            entry: dict[str, Any] = {"error": {"code": "unreachable", "message": _line(result.get("msg"))}}
-        elif result.get("failed"):
-            detail = result.get("error") if isinstance(result.get("error"), dict) else {}
-            entry = {
-                "error": {
-                    **plain(detail),
-                    "code": str(detail.get("code") or "probe"),
-                    "message": _line(result.get("msg")),
-                }
-            }
-        else:
-            entry = {"facts": plain(result["ansible_facts"]["accelerators"])}
-        folder.write_host(host, {"root": root, **entry})
+        folder.write_host(host, {"root": root, **_entry(result)})
         return result
 
 
-def _line(message: object) -> str:
-    """An error of Ansible in one line that a table can show."""
-    text = " ".join(str(message or "no message").split())
-    return text if len(text) <= 400 else text[:399] + "…"
+def _entry(result: dict[str, Any]) -> dict[str, Any]:
+    """What a result says of the node: its facts, or why there are none."""
+    if result.get("unreachable"):
+        return {"error": {"code": "unreachable", "message": _why(result)}}
+    facts = result.get("ansible_facts")
+    if not result.get("failed") and isinstance(facts, Mapping) and "accelerators" in facts:
+        return {"facts": plain(facts["accelerators"])}
+    detail = result.get("error")
+    told = plain(detail) if isinstance(detail, Mapping) else {}
+    message = _why(result) if result.get("failed") else "the module returned no facts"
+    return {"error": {**told, "code": str(told.get("code") or "probe"), "message": message}}
+
+
+def _why(result: dict[str, Any]) -> str:
+    """Why a task failed, in one line: its message, and the last words of a module that broke or was killed."""
+    message = " ".join(str(result.get("msg") or "").split())
+    if not message:
+        # from ansible-core 2.19 on a module that broke has no message yet, and a summary for its exception
+        broken = result.get("exception")
+        event = getattr(broken, "event", None)
+        message = _last(broken) if event is None else " ".join(str(getattr(event, "msg", "")).split())
+    words = _last(result.get("module_stderr"))
+    return (
+        one_line("; ".join(part for part in (message, words if words not in message else "") if part)) or "no message"
+    )
+
+
+def _last(text: object) -> str:
+    """The last line of a text: of a traceback it names the error."""
+    lines = text.split("\n") if isinstance(text, str) else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -23,7 +23,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report.survey impo
     survey,
 )
 from ansible_collections.accelerator.ops.plugins.module_utils.report.texts import LANGUAGES
-from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
 from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name, run_id
 
 PAGE, DATA = "survey.html", "survey.json"
@@ -72,21 +72,25 @@ def _node(folder: ReportDir, host: str, run: str) -> NodeReport:
         return NodeReport(host, MISSING, "/", None, "")
     try:
         entry = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return NodeReport(host, FAILED, "/", None, f"{folder.place(facts_name(host))} is no JSON ({error})")
     if not isinstance(entry, dict) or entry.get("host") != host:
         return NodeReport(host, FAILED, "/", None, f"{folder.place(facts_name(host))} is not about this host")
     if entry.get("run") != run:
         return NodeReport(host, MISSING, "/", None, "")
-    root = str(entry.get("root") or "/")
+    root = _text(entry.get("root")) or "/"
     error = entry.get("error")
     if isinstance(error, dict):
         status = UNREACHABLE if error.get("code") == "unreachable" else FAILED
-        return NodeReport(host, status, root, None, str(error.get("message") or ""))
+        return NodeReport(host, status, root, None, one_line(_text(error.get("message"))))
     found = flaw(entry.get("facts"))
     if found is not None:
         return NodeReport(host, FAILED, root, None, found)
     return NodeReport(host, SEEN, root, entry["facts"], "")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _is_same(folder: ReportDir, seen: Any, language: str) -> bool:
@@ -97,5 +101,5 @@ def _is_same(folder: ReportDir, seen: Any, language: str) -> bool:
     try:
         run = json.loads(old_data)["run"]
         return old_data == render_json(seen, run) and old_page == render_page(seen, str(run["time"]), language)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False

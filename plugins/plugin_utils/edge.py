@@ -10,6 +10,8 @@ from typing import Any, Callable
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
 
+_LONGEST_LINE = 400
+
 
 def outcome(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """What ``work`` returns, or its typed error as the result of a failed task."""
@@ -28,3 +30,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     return value
+
+
+def one_line(message: str) -> str:
+    """An error of Ansible in one line that a table can show."""
+    text = " ".join(message.split())
+    return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"

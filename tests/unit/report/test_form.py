@@ -52,7 +52,7 @@ def changed(where: str, value: Any) -> dict[str, Any]:
         ({"schema": 2}, "schema is 2, expected 1"),
         ({"schema": True}, "schema is true or false, expected 1"),
         ({"schema": 1}, "sources is missing, expected a list"),
-        ({name: None for name in FACTS} | {"schema": 1}, "sources is null, expected a list"),
+        ({**dict.fromkeys(FACTS), "schema": 1}, "sources is null, expected a list"),
         ({**document(), "drivers": "none"}, "drivers is text, expected a list"),
         ({name: one for name, one in document().items() if name != "nics"}, "nics is missing, expected a list"),
         (changed("devices.0.link", "x"), "devices.0.link is text, expected a mapping"),

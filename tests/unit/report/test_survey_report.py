@@ -39,6 +39,8 @@ def make(folder: Path, odd: str) -> dict[str, Any]:
         (json.dumps(entry({**fleet.nvswitch_node(), "schema": 2})), "schema is 2, expected 1"),
         (json.dumps(entry(fleet.nvswitch_node()))[:-999], "is no JSON"),
         ("", "is no JSON"),
+        ("[" * 200000, "is no JSON"),
+        ('{"a":' * 200000, "is no JSON"),
         ("1" * 5000, "is no JSON"),
         (json.dumps(entry(None, "other")), "is not about this host"),
         ("[]", "is not about this host"),
