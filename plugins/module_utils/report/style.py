@@ -84,11 +84,10 @@ td.n .unknown { font-weight: 400; }
   minmax(184px, 1fr)); gap: 8px; }
 .tiles li { display: flex; align-items: center; gap: 8px; padding: 7px 10px; border: 1px solid var(--line);
   border-left: 4px solid var(--good); border-radius: 6px; background: var(--inset); min-width: 0; }
-.tiles b { flex: 1; font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space:
-  nowrap; }
+.tiles b { flex: 1; font-weight: 600; font-size: 13px; overflow-wrap: anywhere; }
 .tiles.small { grid-template-columns: repeat(auto-fill, minmax(var(--tile), 1fr)); gap: 3px; }
 .tiles.small li { padding: 1px 6px; gap: 5px; border-left-width: 3px; border-radius: 4px; }
-.tiles.small b { font-size: 12px; font-weight: 500; }
+.tiles.small b { font-size: 12px; font-weight: 500; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tiles span { color: var(--muted); font-size: 12px; }
 .tiles i, .key i { font-style: normal; }
 .tiles i { font-weight: 700; color: var(--good); }

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from .links import DEGRADED, VERDICTS, LinkFinding, judge_links
@@ -68,7 +68,7 @@ def survey(nodes: Sequence[NodeReport], title: str) -> Survey:
     nodes = sorted(nodes, key=lambda node: natural(node.name))
     seen = [(node.name, node.facts) for node in nodes if node.status == SEEN and node.facts is not None]
     wirings = {name: wire(facts) for name, facts in seen}
-    topologies = _topologies(wirings)
+    topologies = _topologies(wirings, {name for name, facts in seen if rows(facts, "devices")})
     topology_of = {name: topology["name"] for topology in topologies for name in topology["nodes"]}
     findings = [
         (name, finding) for name, facts in seen for finding in [*judge_links(facts), *_judge_counts(wirings[name])]
@@ -198,11 +198,12 @@ def _unknown_rows(unknowns: Mapping[str, Sequence[tuple[str, str]]]) -> list[dic
     ]
 
 
-def _topologies(wirings: Mapping[str, Wiring]) -> list[dict[str, Any]]:
+def _topologies(wirings: Mapping[str, Wiring], bearers: Collection[str]) -> list[dict[str, Any]]:
+    """The distinct topologies: those with accelerators first, then by how many nodes have them."""
     groups: dict[str, list[str]] = {}
     for name in sorted(wirings, key=natural):
         groups.setdefault(wirings[name].signature, []).append(name)
-    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), natural(item[1][0])))
+    ranked = sorted(groups.items(), key=lambda item: (item[1][0] not in bearers, -len(item[1]), natural(item[1][0])))
     return [
         {"name": letters(index), "signature": signature, "nodes": names}
         for index, (signature, names) in enumerate(ranked)

@@ -404,7 +404,7 @@ _DE = {
 
 LANGUAGES: Mapping[str, Mapping[str, str]] = {"en": _EN, "de": _DE}
 
-MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "habana": "Habana"}
+MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "aws": "AWS", "metax": "MetaX", "deepx": "DEEPX", "dmatrix": "d-Matrix"}
 """Spellings that capitalising does not give."""
 
 
