@@ -58,8 +58,11 @@ def report(wish: dict[str, Any]) -> dict[str, Any]:
     seen = survey([_node(folder, host, run) for host in hosts], wish["title"])
     time = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     is_changed = not _is_same(folder, seen, wish["language"])
-    data = folder.write(DATA, render_json(seen, {"id": run, "time": time}))
-    page = folder.write(PAGE, render_page(seen, time, wish["language"]))
+    # the data last: where the two do not belong together, the next run sees that they are not what it would write
+    page, data = folder.write_all(
+        {PAGE: render_page(seen, time, wish["language"]), DATA: render_json(seen, {"id": run, "time": time})}
+    )
+    folder.sweep()
     totals = summary(seen.document)
     # made here and not in the role: before ansible-core 2.19 a template turns a number into text
     stats = {f"survey_{name}": value for name, value in {"page": page, "data": data, **totals}.items()}

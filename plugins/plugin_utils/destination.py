@@ -41,6 +41,7 @@ class Destination:
 
     def write(self, content: bytes) -> None:
         """The file whole or not at all, and still there after a power cut."""
+        whole_file.sweep(self._folder)
         try:
             whole_file.write(self.path, content, 0o600)
         except OSError as error:

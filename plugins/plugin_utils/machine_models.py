@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import shutil
 from typing import Any
 
 import yaml
@@ -22,6 +22,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.machine import lay
 from ansible_collections.accelerator.ops.plugins.module_utils.machine.records import Heading
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
+from ansible_collections.accelerator.ops.plugins.plugin_utils import whole_file
 
 SHIPPED = os.path.join(os.path.dirname(__file__), "..", "..", "playbooks", "files", "machines")
 _ROOM = os.path.join(os.path.dirname(__file__), "..", "module_utils")
@@ -159,13 +160,17 @@ def laid_out(path: str, cache_dir: str) -> tuple[model.Machine, str]:
     with open(path, "rb") as handle:
         digest = hashlib.sha256(handle.read() + _code())
     root = os.path.join(cache_dir, f"{machine.heading.name}-{digest.hexdigest()[:16]}")
+    whole_file.sweep(cache_dir)
     if os.path.isdir(root):
         return machine, root
     try:
         os.makedirs(cache_dir, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=cache_dir) as folder:
-            tree.write(os.path.join(folder, "root"), layout.entries(machine))
-            _move(os.path.join(folder, "root"), root)
+        made = whole_file.temporary(cache_dir)
+        try:
+            tree.write(made, layout.entries(machine))
+            _move(made, root)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
         raise InputError(
             "lay out",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import Any, Optional
 from urllib.parse import quote
 
@@ -76,13 +77,23 @@ class ReportDir:
 
     def write(self, name: str, text: str) -> str:
         """Write a file: whole or not at all, and still there after a power cut. Returns its path."""
-        place = self.place(name)
+        return self.write_all({name: text})[0]
+
+    def write_all(self, texts: Mapping[str, str]) -> list[str]:
+        """Write files of one folder, none before there is room for all; they take their places in this order."""
+        places = [self.place(name) for name in texts]
         try:
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            whole_file.write(place, text.encode("utf-8", "replace"), 0o666)
+            os.makedirs(os.path.dirname(places[0]), exist_ok=True)
+            contents = [text.encode("utf-8", "replace") for text in texts.values()]
+            whole_file.write_all(list(zip(places, contents)), 0o666)
         except OSError as error:
-            raise self._unusable("write", name, error) from None
-        return place
+            raise self._unusable("write", next(iter(texts)), error) from None
+        return places
+
+    def sweep(self) -> None:
+        """Remove what killed runs left unfinished."""
+        for folder in (self.path, self.place("facts")):
+            whole_file.sweep(folder)
 
     def write_host(self, host: str, entry: dict[str, Any]) -> str:
         """Write what this run saw of a host."""
