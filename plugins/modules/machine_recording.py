@@ -24,7 +24,8 @@ options:
     description:
       - The file to write on the control host, or a folder that is there. In a folder the file is called like the host,
         with C(.tar.gz) behind it.
-      - A file that is there is replaced. It can be read by its owner alone.
+      - A file that is there is replaced. It can be read by its owner alone. A symbolic link to a file is replaced too,
+        and what it points to stays as it is.
     type: path
     required: true
   root:

@@ -32,9 +32,13 @@ class Destination:
             self._refuse("no right to write there, or a read-only file system")
 
     def read(self) -> Optional[bytes]:
-        """What the file holds; None where it is not there or cannot be read: then writing it says why."""
+        """What the file holds; None where it is not there or cannot be read: then writing it says why.
+
+        A link is not the file: it is replaced and never followed, as what it points to may be anybody's.
+        """
         try:
-            with open(self.path, "rb") as there:
+            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "rb") as there:
                 return there.read()
         except OSError:
             return None

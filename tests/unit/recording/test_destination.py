@@ -53,6 +53,19 @@ def test_in_a_folder_the_file_is_called_like_the_host(tmp_path, host, name):
     assert os.listdir(tmp_path) == [name]
 
 
+@pytest.mark.parametrize("there", [b"archive", b"of somebody else"])
+def test_a_link_to_a_file_is_replaced_and_never_followed(tmp_path, there):
+    (tmp_path / "target").write_bytes(there)
+    os.chmod(tmp_path / "target", 0o644)
+    (tmp_path / "a").symlink_to("target")
+    assert run(str(tmp_path / "a"))["changed"] is True
+    assert not (tmp_path / "a").is_symlink()
+    assert (tmp_path / "a").read_bytes() == b"archive"
+    assert (tmp_path / "target").read_bytes() == there
+    assert stat.S_IMODE(os.stat(tmp_path / "target").st_mode) == 0o644
+    assert run(str(tmp_path / "a"))["changed"] is False
+
+
 def test_check_mode_writes_nothing(tmp_path):
     assert run(str(tmp_path / "a"), check=True)["changed"] is True
     assert os.listdir(tmp_path) == []
