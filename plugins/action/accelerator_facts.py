@@ -37,6 +37,7 @@ class ActionModule(ActionBase):
             return self._execute_module(task_vars=variables)
         folder, host = ReportDir(str(named)), str(variables["inventory_hostname"])
         root = str(self._task.args.get("root") or "/")
+        folder.claim()
         # what an earlier run left must not outlive a controller that dies in the next lines
         folder.remove(facts_name(host))
         try:

@@ -54,6 +54,7 @@ class ActionModule(ActionBase):
 def report(wish: dict[str, Any]) -> dict[str, Any]:
     """The files of the folder as one page: what the module returns. Raises OpsError."""
     folder, run = ReportDir(wish["report_dir"]), run_id()
+    folder.claim()
     hosts = list(dict.fromkeys(wish["hosts"]))
     seen = survey([_node(folder, host, run) for host in hosts], wish["title"])
     time = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
@@ -63,6 +64,7 @@ def report(wish: dict[str, Any]) -> dict[str, Any]:
         {PAGE: render_page(seen, time, wish["language"]), DATA: render_json(seen, {"id": run, "time": time})}
     )
     folder.sweep()
+    folder.give_back()
     totals = summary(seen.document)
     # made here and not in the role: before ansible-core 2.19 a template turns a number into text
     stats = {f"survey_{name}": value for name, value in {"page": page, "data": data, **totals}.items()}

@@ -24,7 +24,8 @@ options:
     description:
       - A folder on the control host. The facts, or the error, are also written there as C(facts/HOST.json) for
         M(accelerator.ops.survey_report), in check mode too.
-      - Nothing is written when it is not set.
+      - Nothing is written when it is not set. While another run of C(ansible-playbook) has the folder, the task fails
+        with the code C(busy).
     type: path
 extends_documentation_fragment:
   - accelerator.ops.attributes

@@ -16,6 +16,7 @@ description:
   - The page is one HTML file that needs no network and no script. It shows how the nodes are wired, what is in each,
     what differs from the majority, which links are degraded, and what could not be seen.
   - A host of which this run has left no facts is on the page as not seen; facts of an earlier run are not used.
+  - Fails with the code C(busy) while another run of C(ansible-playbook) has O(report_dir).
   - Runs on the control host, and writes in check mode too.
 author:
   - accelerator.ops contributors (@accelerator-ops)

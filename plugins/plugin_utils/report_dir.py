@@ -4,22 +4,33 @@
 """The folder on the control host where a run leaves the facts of each host, and its report.
 
 ``facts/<host>.json`` is written by the action plugin of ``accelerator_facts``. Each file names the run that it
-belongs to, so that what an earlier run saw is never reported as seen now.
+belongs to, so that what an earlier run saw is never reported as seen now. ``.run.json`` names the run that has the
+folder: two that write at once would take each other's facts.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, Optional
+import pwd
+import re
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any, BinaryIO, NamedTuple, Optional
 from urllib.parse import quote
 
-from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import BusyError, InputError
 from ansible_collections.accelerator.ops.plugins.plugin_utils import whole_file
 
 _LONGEST = 200  # bytes of a file name; file systems take 255
+_OWNER = ".run.json"
+_LONGEST_OWNER = 4096  # bytes
+_IDLE_SECONDS = 3600
+_RUN = re.compile(r"[0-9]{1,10}(-[0-9]{1,20})?\Z")
 
 
 def run_id() -> str:
@@ -29,13 +40,59 @@ def run_id() -> str:
     Linux) the number is all there is.
     """
     parent = os.getppid()
+    started = _started(parent)
+    return str(parent) if started is None else f"{parent}-{started}"
+
+
+def _started(process: int) -> Optional[str]:
+    """When a process began, in ticks since the boot; None where it is over or there is no ``/proc``."""
     try:
-        with open(f"/proc/{parent}/stat", encoding="utf-8", errors="replace") as stat:
-            # the second field is the name in parentheses and may hold spaces; the start time is field 22
-            started = stat.read().rpartition(")")[2].split()[19]
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stat:
+            # the second field is the name in parentheses and may hold spaces; the state is field 3, the start field 22
+            fields = stat.read().rpartition(")")[2].split()
     except OSError:
-        return str(parent)
-    return f"{parent}-{started}"
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _goes_on(run: str) -> bool:
+    """Whether a run of this machine is not over."""
+    process, _dash, began = run.partition("-")
+    if os.path.isdir("/proc/self"):
+        return _started(int(process)) == began
+    try:
+        os.kill(int(process), 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+class Owner(NamedTuple):
+    """Who has a report folder: the run, the machine that it is on, its user, and since when."""
+
+    run: str
+    node: str
+    user: str
+    since: str
+
+
+def _this_run() -> Owner:
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    return Owner(run_id(), os.uname().nodename, user, datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))
+
+
+def _owner_in(text: bytes) -> Optional[Owner]:
+    """The owner that a file names; None for an empty one, and for one that a crash left torn."""
+    try:
+        owner = Owner(**json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return owner if all(isinstance(one, str) for one in owner) and _RUN.match(owner.run) else None
 
 
 def facts_name(host: str) -> str:
@@ -44,6 +101,13 @@ def facts_name(host: str) -> str:
     if len(name) > _LONGEST:
         name = f"{name[: _LONGEST - 33]}~{hashlib.sha256(host.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     return f"facts/{name}.json"
+
+
+def _replace(file: BinaryIO, content: bytes) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(content)
+    file.flush()
 
 
 class ReportDir:
@@ -55,6 +119,55 @@ class ReportDir:
     def place(self, name: str) -> str:
         """The full path of a file of the folder."""
         return os.path.join(self.path, name)
+
+    def claim(self) -> None:
+        """Take the folder for this run until its report is written or it is over.
+
+        Raises BusyError where another run has it. A run of this machine has it no longer once its process is gone; one
+        of another machine, of which that cannot be told, once it has not come by for an hour.
+        """
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            with self._locked() as file:
+                owner, mine = _owner_in(file.read(_LONGEST_OWNER)), _this_run()
+                if owner is not None and owner[:2] != mine[:2]:
+                    self._ask(owner, owner.node == mine.node, time.time() - os.fstat(file.fileno()).st_mtime)
+                _replace(file, json.dumps(mine._asdict()).encode())
+        except OSError as error:
+            raise self._unusable("write", _OWNER, error) from None
+
+    def give_back(self) -> None:
+        """Let another run take the folder, if this one has it."""
+        try:
+            with self._locked() as file:
+                owner = _owner_in(file.read(_LONGEST_OWNER))
+                if owner is not None and owner[:2] == _this_run()[:2]:
+                    _replace(file, b"")
+        except OSError as error:
+            raise self._unusable("write", _OWNER, error) from None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        """The file that names the owner, for this process alone."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(self.place(_OWNER), flags, 0o666), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+    def _ask(self, owner: Owner, is_here: bool, idle_seconds: float) -> None:
+        """Raise BusyError unless the owner is over."""
+        if not (_goes_on(owner.run) if is_here else idle_seconds < _IDLE_SECONDS):
+            return
+        process = owner.run.partition("-")[0]
+        wait = "wait until it is over" if is_here else f"wait until it is over, or remove {self.place(_OWNER)} if it is"
+        raise BusyError(
+            "use",
+            f"report folder {self.path}",
+            f"a run of {owner.user} has it (process {process} on {owner.node}, since {owner.since})",
+            "a folder that no other run writes",
+            f"{wait}, or set report_dir to another folder",
+            {"user": owner.user, "process": int(process), "node": owner.node, "since": owner.since},
+        )
 
     def read(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none."""

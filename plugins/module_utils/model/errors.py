@@ -53,3 +53,9 @@ class ProbeError(OpsError):
     """The node could not be looked at."""
 
     code = "probe"
+
+
+class BusyError(OpsError):
+    """Another run has what is asked for; ``details`` say whose it is and since when."""
+
+    code = "busy"
