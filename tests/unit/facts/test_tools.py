@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import signal
 import time
@@ -14,6 +15,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
+from ansible_collections.accelerator.ops.plugins.module_utils.report.form import flaw
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
 from ansible_collections.accelerator.ops.plugins.module_utils.vendor import tools
 from ansible_collections.accelerator.ops.tests.fakes import tool_node
@@ -106,7 +108,9 @@ def look(tmp_path, monkeypatch) -> Look:
             there.install(program, answers)
         kind = KINDS[name]
         tool_node.sysfs(folder / "node", dict.fromkeys((output.FIRST, output.SECOND), kind.function), more)
-        return observe(tool_node.open_node(monkeypatch, folder / "node", there), mode, deadline), there
+        facts = observe(tool_node.open_node(monkeypatch, folder / "node", there), mode, deadline)
+        assert flaw(json.loads(json.dumps(facts))) is None  # whatever a tool says, the report takes the document
+        return facts, there
 
     return facts
 
