@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Callable
 
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
-from ansible_collections.accelerator.ops.plugins.module_utils.vendor.amd.kfd import PCIE, XGMI, hops, topology
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.amd.kfd import (
+    PCIE,
+    XGMI,
+    hops,
+    read_links,
+    topology,
+)
 from ansible_collections.accelerator.ops.tests.machines.conftest import Compare, CompareAll
 
 _KINDS = {"PCIE": PCIE, "XGMI": XGMI}
@@ -23,7 +29,8 @@ def test_nodes_and_links(data: Path, trees: Callable[[str], Path], comparisons: 
         assert len(paths) >= 3, "three machines have a truth"
         for path in paths:
             truth = json.loads(path.read_text(encoding="utf-8"))["nodes"]
-            ours, reason = topology(Host(str(trees(path.stem))))
+            host = Host(str(trees(path.stem)))
+            ours, reason = topology(host)
             assert ours is not None, f"{path.stem}: {reason}"
             assert len(ours) == len(truth), path.stem
             for seen, known in zip(ours, truth):
@@ -49,7 +56,8 @@ def test_nodes_and_links(data: Path, trees: Callable[[str], Path], comparisons: 
                         known.get("unique_id") == "present",
                     ),
                 )
-                for mine, theirs in ((seen.links, known["io_links"]), (seen.peer_links, known["p2p_links"])):
+                beyond = read_links(host, seen.node, "p2p_links")
+                for mine, theirs in ((seen.links, known["io_links"]), (beyond, known["p2p_links"])):
                     assert len(mine) == len(theirs), where
                     by_peer = sorted(mine, key=lambda link: link.peer)
                     for link, (peer, kind, weight) in zip(by_peer, sorted(theirs)):

@@ -17,8 +17,6 @@ from .texts import full_model
 from .wiring import ACCELERATORS, Record, Wiring, count_cpus, is_virtual, part, rows, wire
 
 SEEN, FAILED, UNREACHABLE, MISSING = "seen", "failed", "unreachable", "missing"
-_SECTIONS = ("sources", "devices", "bridges", "links", "numa_nodes", "nics", "storage", "drivers")
-_MAPPINGS = ("kernel", "security", "unknown")
 
 
 class NodeReport(NamedTuple):
@@ -39,28 +37,6 @@ class Survey(NamedTuple):
 
     document: dict[str, Any]
     wirings: dict[str, Wiring]
-
-
-def flaw_in(facts: Any) -> Optional[str]:
-    """Why this is no facts document of schema 1, in a few words; None when it is one."""
-    if not isinstance(facts, Mapping):
-        return "no facts document"
-    if facts.get("schema") != 1:
-        return f"facts of schema {facts.get('schema')!r}, expected 1"
-    for name in _SECTIONS:
-        section = facts.get(name)
-        if section is None:
-            continue
-        if not isinstance(section, list) or not all(isinstance(record, Mapping) for record in section):
-            return f"facts with a section {name} that is no list of records"
-        if name in ("devices", "bridges", "nics", "storage") and not all(
-            isinstance(record.get("id"), str) for record in section
-        ):
-            return f"facts with a record without id in {name}"
-    for name in _MAPPINGS:
-        if not isinstance(facts.get(name) or {}, Mapping):
-            return f"facts with a section {name} that is no mapping"
-    return None
 
 
 def survey(nodes: Sequence[NodeReport], title: str) -> Survey:

@@ -3,20 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The registry of the aspect *probe*: what the kernel tells beyond PCI, maker by maker.
 
-A probe is a function ``observe(host, devices) -> Told``. It is imported only when a device of its maker is here, so
-that a module start compiles no other maker's code. A maker without a line has nothing to tell beyond PCI.
+A probe is a function ``observe(host, devices, functions) -> Told`` over its maker's devices, with all PCI functions at
+hand. It is imported only when a device of its maker is here, so that a module start compiles no other maker's code. A
+maker without a line has nothing to tell beyond PCI.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Callable, Optional
 
 from ..host.door import Host
 from ..model.device import Told
 from ..model.pci import Function
 
-Probe = Callable[[Host, Sequence[Function]], Told]
+Probe = Callable[[Host, Sequence[Function], Mapping[str, Function]], Told]
 
 
 def _nvidia() -> Probe:

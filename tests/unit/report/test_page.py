@@ -24,7 +24,6 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report.markup impo
 from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
     NodeReport,
-    flaw_in,
     letters,
     summary,
     survey,
@@ -268,17 +267,6 @@ def test_json_is_the_document_and_its_run() -> None:
         "mi300-a",
         "old-ring",
     ]
-
-
-def test_foreign_data_is_no_facts_document() -> None:
-    assert flaw_in(fleet.nvswitch_node()) is None
-    assert flaw_in(fleet.empty_node()) is None
-    assert flaw_in(None) == "no facts document"
-    assert flaw_in({"schema": 2}) == "facts of schema 2, expected 1"
-    assert flaw_in({"schema": 1, "devices": {}}) == "facts with a section devices that is no list of records"
-    assert flaw_in({"schema": 1, "devices": [{}]}) == "facts with a record without id in devices"
-    assert flaw_in({"schema": 1, "kernel": []}) is None
-    assert flaw_in({"schema": 1, "kernel": [1]}) == "facts with a section kernel that is no mapping"
 
 
 def test_names_are_folded() -> None:

@@ -36,7 +36,7 @@ def test_a_silent_kernel_gives_reasons_and_no_values(node, name):
     """On a tree with nothing but the PCI function every probe answers, and every null has a reason."""
     maker = ids.maker_named(name)
     devices = [function(vendor_id) for vendor_id in maker.vendor_ids]
-    told = probes.probe_of(name)(node({f"{PLACE}/vendor": "x"}), devices)
+    told = probes.probe_of(name)(node({f"{PLACE}/vendor": "x"}), devices, {})
     for device in devices:
         fields = told.fields[device.id]
         assert fields.keys() >= FIELDS
@@ -61,8 +61,8 @@ GPU Excluded:	 No
 """
 
 
-def nvidia(node, files):
-    told = probes.probe_of("nvidia")(node(files), [function("10de", "2330", "030200")])
+def nvidia(node, files, others=None):
+    told = probes.probe_of("nvidia")(node(files), [function("10de", "2330", "030200")], others or {})
     return told, told.fields["0000:01:00.0"], told.unknown["0000:01:00.0"]
 
 
@@ -110,9 +110,8 @@ def test_nvidia_mig_instances_are_partitions(node):
 
 
 def test_nvidia_fabric_follows_from_the_switches(node):
-    switch = "/sys/bus/pci/devices/0000:07:00.0"
-    files = {f"{switch}/vendor": "0x10de\n", f"{switch}/device": "0x22a3\n"}
-    _told, fields, unknown = nvidia(node, files)
+    switch = function("10de", "22a3", "068000", "0000:07:00.0")
+    _told, fields, unknown = nvidia(node, {"/x": ""}, {switch.id: switch})
     assert fields["fabric"] == {"kind": "nvlink", "state": None, "clique": None}
     assert "fabric.kind" not in unknown
 
@@ -126,7 +125,7 @@ def kfd_node(files, number, location, links=(), simd=416, **more):
 
 def amd(node, files, *addresses):
     devices = [function("1002", "74a1", address=address) for address in addresses]
-    return probes.probe_of("amd")(node(files), devices)
+    return probes.probe_of("amd")(node(files), devices, {})
 
 
 def test_amd_xgmi_links_are_rows_between_devices(node):
@@ -205,18 +204,18 @@ def test_amd_zero_ids_are_no_values(node):
     ],
 )
 def test_intel_knows_its_own_graphics(node, device, pci_class, address, bridges, integrated):
-    told = probes.probe_of("intel")(node({"/x": ""}), [function("8086", device, pci_class, address, bridges)])
+    told = probes.probe_of("intel")(node({"/x": ""}), [function("8086", device, pci_class, address, bridges)], {})
     assert told.fields[address]["integrated"] is integrated
     assert ("integrated" in told.unknown[address]) == (integrated is None)
 
 
 def test_intel_adds_the_memory_of_its_tiles(node):
     files = {f"{PLACE}/tile{tile}/physical_vram_size_bytes": f"{64 << 30:#x}\n" for tile in (0, 1)}
-    told = probes.probe_of("intel")(node(files), [function("8086", "0bd5", "038000")])
+    told = probes.probe_of("intel")(node(files), [function("8086", "0bd5", "038000")], {})
     assert told.fields["0000:01:00.0"]["memory_mib"] == 131072
 
 
 @pytest.mark.parametrize("folder", [PLACE, f"{PLACE}/accel/accel0", f"{PLACE}/habanalabs/hl0"])
 def test_habana_finds_versions_where_the_kernel_puts_them(node, folder):
-    told = probes.probe_of("habana")(node({f"{folder}/cpucp_ver": "1.18.0\n"}), [function("1da3", "1020")])
+    told = probes.probe_of("habana")(node({f"{folder}/cpucp_ver": "1.18.0\n"}), [function("1da3", "1020")], {})
     assert told.fields["0000:01:00.0"]["firmware"] == {"cpucp": "1.18.0"}

@@ -44,7 +44,7 @@ def observe(host: Host, functions: Mapping[str, Function]) -> Devices:
     for name in makers:
         probe = probe_of(name)
         if probe is not None:
-            told[name] = probe(host, [function for function in chosen if _maker_name(function) == name])
+            told[name] = probe(host, [one for one in chosen if _maker_name(one) == name], functions)
     files = Files(host)
     rows = [_row(host, function, functions, told.get(_maker_name(function) or ""), files) for function in chosen]
     rows += _off_pci(host, files)

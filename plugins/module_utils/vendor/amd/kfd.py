@@ -45,7 +45,6 @@ class KfdNode(NamedTuple):
     render_minor: Optional[int]
     memory_bytes: Optional[int]
     links: tuple[KfdLink, ...]
-    peer_links: tuple[KfdLink, ...]
 
     @property
     def parent_address(self) -> str | None:
@@ -88,8 +87,7 @@ def _node(host: Host, number: int, seen: dict[str, int]) -> KfdNode:
         seen.get("hive_id") or None,
         seen.get("drm_render_minor") or None,
         _memory(host, number) if is_gpu else None,
-        _links(host, number, "io_links"),
-        _links(host, number, "p2p_links"),
+        read_links(host, number, "io_links"),
     )
 
 
@@ -107,7 +105,8 @@ def _memory(host: Host, number: int) -> int | None:
     return total or None
 
 
-def _links(host: Host, number: int, folder: str) -> tuple[KfdLink, ...]:
+def read_links(host: Host, number: int, folder: str) -> tuple[KfdLink, ...]:
+    """The links of a node in ``io_links`` (its own) or ``p2p_links`` (through others, which no fact is made of)."""
     base = f"{NODES}/{number}/{folder}"
     found = []
     for name in sorted(host.list(base).value or (), key=lambda text: (len(text), text)):

@@ -8,7 +8,7 @@ Source: Linux 6.18 ``Documentation/gpu/amdgpu`` and ``drivers/accel/amdxdna``. L
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from ...codec.sysfs import integer
@@ -22,7 +22,7 @@ _NPU_VENDOR = "1022"
 _NO_GPU_TRAIT = "this device has none"
 
 
-def observe(host: Host, devices: Sequence[Function]) -> Told:
+def observe(host: Host, devices: Sequence[Function], functions: Mapping[str, Function]) -> Told:
     """Memory, ids, firmware, partitions and XGMI links of each device."""
     gpus = [function for function in devices if function.vendor_id != _NPU_VENDOR]
     nodes, reason = topology(host) if gpus else ([], None)

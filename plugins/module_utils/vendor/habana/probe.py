@@ -8,7 +8,7 @@ Source: Linux 6.18 ``Documentation/ABI/testing/sysfs-driver-habanalabs``. Looked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from ...host.door import Host
@@ -30,7 +30,7 @@ _FIRMWARE = {
 """Our name of a firmware, and the attributes that hold its version, newest name first."""
 
 
-def observe(host: Host, devices: Sequence[Function]) -> Told:
+def observe(host: Host, devices: Sequence[Function], functions: Mapping[str, Function]) -> Told:
     """Firmware versions of each device; its ports, memory and serial need the maker's tool."""
     told = Told({}, {}, {}, (), (), f"scaleup: {NEEDS_TOOL}")
     for function in devices:

@@ -10,7 +10,7 @@ Linux 6.8. Looked at 2026-12-01.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codec.sysfs import integer
@@ -23,7 +23,7 @@ _MAX_SERIES = ("0b69", "0b6e", "0bd")  # Ponte Vecchio: the GPUs that have Xe Li
 _CARDS = (*_MAX_SERIES, "56", "e20", "e21", "e22", "225", "2262")  # with Alchemist, Flex, Battlemage and Xeon Phi
 
 
-def observe(host: Host, devices: Sequence[Function]) -> Told:
+def observe(host: Host, devices: Sequence[Function], functions: Mapping[str, Function]) -> Told:
     """Memory and what else the drivers show of each device."""
     told = Told({}, {}, {}, (), (), None)
     for function in devices:

@@ -10,7 +10,7 @@ database of 2026-08-22. Looked at 2026-12-01.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codec.sysfs import integer
@@ -26,22 +26,15 @@ _SHARED = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/n
 _LINE = re.compile(r"([^:]+):\s*(.*)\Z")
 
 
-def observe(host: Host, devices: Sequence[Function]) -> Told:
+def observe(host: Host, devices: Sequence[Function], functions: Mapping[str, Function]) -> Told:
     """Model, UUID, video BIOS, GSP firmware, device minor, MIG capabilities and peer memory of each device."""
     told = Told({}, {}, {}, _SHARED, (), f"nvlink: {NEEDS_TOOL}")
-    has_switch = any(_is_switch(host, name) for name in host.list("/sys/bus/pci/devices").value or ())
+    has_switch = any(one.vendor_id == "10de" and one.device_id in _SWITCHES for one in functions.values())
     for function in devices:
         book = Book()
         told.fields[function.id] = _device(host, function, has_switch, told.nodes, book)
         told.unknown[function.id] = book.unknown
     return told
-
-
-def _is_switch(host: Host, address: str) -> bool:
-    place = f"/sys/bus/pci/devices/{address}"
-    return (
-        host.read(f"{place}/vendor").value == "0x10de" and (host.read(f"{place}/device").value or "")[2:] in _SWITCHES
-    )
 
 
 def _information(host: Host, address: str) -> tuple[dict[str, str], str | None]:
