@@ -134,6 +134,7 @@ def test_wrong_language_is_one_clear_line(folder: Path) -> None:
     run = _run(folder, "--limit", "here", "-e", "accelerator_language=fr")
     assert run.status == 2
     assert "value of survey_language must be one of: de, en" in run.output
+    assert not (folder / "accelerator-report").exists()
     assert "Traceback" not in run.output
 
 
