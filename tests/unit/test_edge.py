@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+pytest.importorskip("ansible", reason="Ansible sends its own half of the edge along")
+
 from ansible_collections.accelerator.ops.plugins.module_utils import edge
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import Outcome
