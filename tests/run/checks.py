@@ -67,19 +67,16 @@ class House:
         self.data = surroundings.data_folder()
         surroundings.link()
 
-    def core(self, core: str) -> Venv:
-        """The environment with this ansible-core and nothing else."""
+    def core(self, core: str, *beside: str) -> Venv:
+        """The environment with this ansible-core and the requirements ``beside`` it, and nothing else."""
         python = interpreters.for_core(core, self.pythons)
         if python is None:
             raise SetupError(f"no Python here runs ansible-core {core}")
-        return surroundings.venv(python, f"core-{core}.txt")
+        return surroundings.venv(python, f"core-{core}.txt", *beside)
 
     def develop(self) -> Venv:
         """The environment with the newest core and all tools."""
-        python = interpreters.for_core(self.newest, self.pythons)
-        if python is None:
-            raise SetupError(f"no Python here runs ansible-core {self.newest}")
-        return surroundings.venv(python, f"core-{self.newest}.txt", "develop.txt")
+        return self.core(self.newest, "develop.txt")
 
     def test_environment(self, tool: Venv) -> dict[str, str]:
         """What the tests see: the linked collection, and the folder of captured files where there is one."""
@@ -301,6 +298,17 @@ def survey(core: str) -> Callable[[House], Outcome]:
     return layer
 
 
+def selection(core: str) -> Callable[[House], Outcome]:
+    """The filter devices and the module placement_info in playbooks; the newest core runs the same in ``unit``."""
+
+    def layer(house: House) -> Outcome:
+        tool = house.core(core, "filter.txt")
+        script = str(HERE / "tests" / "unit" / "filter" / "test_filter_playbook.py")
+        return all_of([[tool.program("python"), script]], house.test_environment(tool))
+
+    return layer
+
+
 def molecule(house: House) -> Outcome:
     """The roles on containers that run systemd, as root and as an unprivileged user."""
     if os.getuid() != 0:
@@ -342,6 +350,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
     }
     cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
     layers.update({f"survey-{core}": survey(core) for core in cores})
+    layers.update({f"selection-{core}": selection(core) for core in cores if core != house.newest})
     layers.update({f"sanity-{core}": sanity(core) for core in cores})
     layers["molecule"] = molecule
     return layers
