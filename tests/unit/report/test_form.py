@@ -93,9 +93,9 @@ def test_what_is_of_the_form_never_ends_the_page(seed: int) -> None:
     rng = random.Random(seed)
     start = [json.loads(json.dumps(node)) for node in (fleet.nvswitch_node(), fleet.empty_node())]
     shown = refused = 0
-    for _ in range(150):
+    for _round in range(150):
         facts = copy.deepcopy(rng.choice(start))
-        for _ in range(rng.choice((1, 1, 2))):
+        for _change in range(rng.choice((1, 1, 2))):
             *above, last = rng.choice(list(places(facts)))
             at: Any = facts
             for key in above:
