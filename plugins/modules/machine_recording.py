@@ -115,13 +115,14 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import Outcome
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.recording import record
 
 SPEC = {
     "dest": {"type": "path", "required": True},
-    "root": {"type": "path", "default": "/"},
+    "root": WISH["root"],
     "mask": {"type": "bool", "default": True},
-    "tool_deadline_seconds": {"type": "float", "default": 10},
+    "tool_deadline_seconds": WISH["tool_deadline_seconds"],
 }
 
 

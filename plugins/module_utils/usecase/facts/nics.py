@@ -84,22 +84,7 @@ def observe(host: Host, functions: Mapping[str, Function]) -> tuple[Optional[lis
 
 def _children(host: Host, folder: str, functions: Mapping[str, Function], unknown: dict[str, str]) -> Children:
     names = host.list(folder)
-    of: dict[str, dict[str, str]] = {}
-    elsewhere: dict[str, str] = {}
-    for name in names.value or ():
-        place = host.resolve(f"{folder}/{name}")
-        if place.value is None:
-            if place.reason != MISSING:  # what is gone between listing and reading was removed
-                unknown[f"nics.{name}"] = place.reason or MISSING
-            continue
-        owner = pci.owner(place.value, functions)
-        if owner is None and not place.value.startswith("/sys/devices/virtual/"):
-            # A captured tree may have plain folders in place of the links, each with a link to its device.
-            owner = pci.owner(host.resolve(f"{place.value}/device").value or "", functions)
-        if owner is None:
-            elsewhere[name] = place.value
-        else:
-            of.setdefault(owner, {})[name] = place.value
+    of, elsewhere = pci.owned(host, folder, names.value or (), functions, "nics", unknown)
     return Children(of, elsewhere, names.reason)
 
 

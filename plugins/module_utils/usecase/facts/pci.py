@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from ...codec import sysfs
@@ -80,6 +80,37 @@ def _function(host: Host, address: str, place: str) -> Function:
         _parsed(host.read(f"{place}/device"), sysfs.id4),
         _parsed(host.read(f"{place}/class"), sysfs.id6),
     )
+
+
+def owned(
+    host: Host,
+    folder: str,
+    names: Iterable[str],
+    functions: Mapping[str, Function],
+    section: str,
+    unknown: dict[str, str],
+) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """The places of the ``names`` in a class folder: under the PCI function above each, and those below none.
+
+    One whose links cannot be followed is in neither, and is told of as ``<section>.<name>``.
+    """
+    of: dict[str, dict[str, str]] = {}
+    elsewhere: dict[str, str] = {}
+    for name in names:
+        place = host.resolve(f"{folder}/{name}")
+        if place.value is None:
+            if place.reason != MISSING:  # what is gone between listing and reading was removed
+                unknown[f"{section}.{name}"] = place.reason or MISSING
+            continue
+        above = owner(place.value, functions)
+        if above is None and not place.value.startswith("/sys/devices/virtual/"):
+            # A captured tree may have plain folders in place of the links, each with a link to its device.
+            above = owner(host.resolve(f"{place.value}/device").value or "", functions)
+        if above is None:
+            elsewhere[name] = place.value
+        else:
+            of.setdefault(above, {})[name] = place.value
+    return of, elsewhere
 
 
 def owner(place: str, known: Mapping[str, Function]) -> Optional[str]:

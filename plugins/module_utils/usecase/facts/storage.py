@@ -70,21 +70,8 @@ def _below(
     unknown: dict[str, str],
 ) -> dict[str, dict[str, str]]:
     """Folders by name, under the PCI function above each."""
-    found: dict[str, dict[str, str]] = {}
-    for name in names or ():
-        if form.match(name) is None:
-            continue
-        place = host.resolve(f"{folder}/{name}")
-        if place.value is None:
-            if place.reason != MISSING:
-                unknown[f"storage.{name}"] = place.reason or MISSING
-            continue
-        for path in (place.value, host.resolve(f"{place.value}/device").value or ""):
-            owner = pci.owner(path, functions)
-            if owner is not None:
-                found.setdefault(owner, {})[name] = place.value
-                break
-    return found
+    wanted = [name for name in names or () if form.match(name) is not None]
+    return pci.owned(host, folder, wanted, functions, "storage", unknown)[0]
 
 
 def _controller(
