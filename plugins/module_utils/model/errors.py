@@ -59,3 +59,33 @@ class BusyError(OpsError):
     """Another run has what is asked for; ``details`` say whose it is and since when."""
 
     code = "busy"
+
+
+class UnsupportedError(OpsError):
+    """This node has not what the change needs."""
+
+    code = "unsupported"
+
+
+class ConflictError(OpsError):
+    """Something is there that belongs to a human or to another tool; ``details`` name both versions."""
+
+    code = "conflict"
+
+
+class ApplyError(OpsError):
+    """A step could not be done; ``details`` say what was changed, and in which journal."""
+
+    code = "apply"
+
+
+class VerifyError(OpsError):
+    """What was done cannot be seen on the node."""
+
+    code = "verify"
+
+
+class RecoveryError(OpsError):
+    """The state of earlier runs on the node is damaged, or cannot be put back by itself."""
+
+    code = "recovery"
