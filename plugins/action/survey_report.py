@@ -24,7 +24,8 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report.survey impo
 )
 from ansible_collections.accelerator.ops.plugins.module_utils.report.texts import LANGUAGES
 from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
-from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name, run_id
+from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name
+from ansible_collections.accelerator.ops.plugins.plugin_utils.this_run import run_id
 
 PAGE, DATA = "survey.html", "survey.json"
 

@@ -67,3 +67,51 @@ attributes:
     description: Returns RV(ignore:ansible_facts) that stay with the host for the rest of the play.
     support: full
 """
+
+    CHANGES = r"""
+options:
+  root:
+    description:
+      - The tree that stands for the node, such as a chroot of a golden image, a mounted disk, or a machine model laid
+        out. With another root than V(/) only files are changed; what needs the running kernel is listed as C(deferred).
+    type: path
+    default: /
+  commit:
+    description:
+      - V(now) makes what the task changed a generation at once.
+      - V(later) leaves it in the open journal of the run, for other tasks of it to join, until
+        M(accelerator.ops.generation) commits it.
+    type: str
+    choices: [now, later]
+    default: now
+  on_conflict:
+    description:
+      - What happens where a file is there that a human or another tool made or changed.
+      - V(refuse) fails before anything is changed, and names both versions. V(overwrite) replaces the file, and keeps
+        it in the generation. V(keep) leaves it as it is and does the rest.
+    type: str
+    choices: [refuse, overwrite, keep]
+    default: refuse
+  restart:
+    description:
+      - Whether services that must be started anew may be. The module itself restarts nothing; it says in C(restart)
+        which are due, and which of them this option allows now.
+      - V(if_idle) allows those whose restart stops no workload.
+    type: str
+    choices: [never, if_idle, always]
+    default: if_idle
+  run:
+    description:
+      - The run that the change belongs to. Tasks of one run share a journal.
+      - Set by the action plugin of the collection to the run of C(ansible-playbook), or to the job of AWX.
+    type: str
+  dead_run:
+    description: A run that is known to be over, so that its open journal may be adopted. Set by the action plugin.
+    type: str
+attributes:
+  check_mode:
+    support: full
+    details: Foresees exactly the steps that a real run would do, and writes nothing.
+  diff_mode:
+    support: full
+"""

@@ -1,30 +1,332 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one path that every module takes, below the edge and above the use cases.
+"""The one path that every changing module takes, below the edge and above the use cases.
 
-A read-only module opens the node and observes. A changing one will go on from here (observe, decide, plan, check mode
-stops, journal, apply, verify): it joins this file, which is the only place that may know check mode.
+Observe, decide, judge what is not ours, show; check mode stops here; journal, apply, observe again, decide again must
+be empty; commit. What is shown, foreseen and done are the same steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable, NamedTuple
+from functools import wraps
+from typing import Any, Callable
 
+from .host import command, disk
 from .host.door import Host
+from .model.call import Call, Outcome
+from .model.errors import ConflictError, InputError, VerifyError
+from .model.plan import ABSENT, PathStep, Plan, diffs, rows
+from .state import apply
+from .state.engine import Caller, Engine, anonymous, unwritable
+
+SHARED: Mapping[str, Mapping[str, Any]] = {
+    "root": {"type": "path", "default": "/"},
+    "commit": {"type": "str", "choices": ["now", "later"], "default": "now"},
+    "on_conflict": {"type": "str", "choices": ["refuse", "overwrite", "keep"], "default": "refuse"},
+    "restart": {"type": "str", "choices": ["never", "if_idle", "always"], "default": "if_idle"},
+    "run": {"type": "str"},
+    "dead_run": {"type": "str"},
+}
+"""The options of every changing module; their documentation is the fragment ``attributes.changes``."""
 
 
-class Outcome(NamedTuple):
-    """What a module returns: whether it changed anything, and its results by name."""
-
-    changed: bool
-    results: Mapping[str, Any]
+Observe = Callable[[Host, Mapping[str, Any]], Any]
+Decide = Callable[[Any, Mapping[str, Any]], Plan]
+_SHOW_SECONDS = 20.0
 
 
-Observe = Callable[[Host], Mapping[str, Any]]
+def clear(work: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """``work``, with an error of the system in keeping the state as a typed one."""
+
+    @wraps(work)
+    def cleared(*given: Any) -> Outcome:
+        try:
+            return work(*given)
+        except OSError as error:
+            raise unwritable(error) from None
+
+    return cleared
 
 
-def look(root: str, observe: Observe) -> Outcome:
-    """Open the node at ``root`` and return what ``observe`` sees. Raises a typed error for a root that is none."""
-    return Outcome(False, observe(Host(root)))
+def engine_of(call: Call) -> Engine:
+    """The state of the node that the call is about."""
+    host = Host(call.wish["root"])
+    disk.writable(host)
+    run = call.wish["run"] or anonymous()
+    return Engine(host, Caller(call.what, run, call.wish["dead_run"] or ""))
+
+
+@clear
+def change(call: Call, observe: Observe, decide: Decide) -> Outcome:
+    """Bring a node to what ``decide`` wants of what ``observe`` sees. On an error the node is as before."""
+
+    def wanted() -> Plan:
+        host = Host(call.wish["root"])  # a new one: what the last one remembers of paths may be over
+        return _feasible(decide(observe(host, call.wish), call.wish), host)
+
+    engine = engine_of(call)
+    if call.is_check or not engine.store.is_there():
+        engine.peek()
+        outcome, plan = _foreseen(engine, wanted(), call)
+        # nothing to do and no state yet: nothing is made, not even the folder for it
+        if call.is_check or not (plan.steps or plan.derived):
+            return outcome
+    with engine.begun():
+        engine.join()
+        outcome, plan = _foreseen(engine, wanted(), call)
+        if plan.steps:
+            kept = {step.key for step in wanted().steps} - {step.key for step in plan.steps}
+            engine.apply(plan, lambda: _verify(wanted(), kept))
+        engine.make_due()
+        number = engine.commit() if call.wish["commit"] == "now" else None
+        journal = None if engine.journal is None else engine.journal.id
+        restarts = restart_rows(engine, plan, call.wish["restart"])
+    return Outcome(outcome.changed, {**outcome.results, "generation": number, "journal": journal, "restart": restarts})
+
+
+@clear
+def rolled_back(call: Call) -> Outcome:
+    """Bring a node back, or forward, to an earlier generation; that is a new generation itself."""
+    engine, number = engine_of(call), call.wish["to"]
+    if number is None:
+        raise InputError("go back to", "a generation", "no number", "to: N", "see generation_info for the numbers")
+    if call.is_check:
+        engine.peek()
+        return _going_back(engine, number, call)[0]
+    with engine.begun():
+        engine.join()
+        engine.commit()
+        outcome, plan = _going_back(engine, number, call)
+        made = None
+        if plan.steps:
+            kept = {step.key for step in engine.way_back(number, "overwrite").steps} - {step.key for step in plan.steps}
+            engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept))
+            made = engine.commit()
+        engine.make_due()
+        restarts = restart_rows(engine, plan, call.wish["restart"])
+    return Outcome(outcome.changed, {**outcome.results, "generation": made, "restart": restarts})
+
+
+def _going_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Plan]:
+    plan = _feasible(engine.way_back(number, call.wish["on_conflict"]), engine.host)
+    for step in plan.steps:
+        if isinstance(step, PathStep):
+            apply.check(engine.host, step)
+    return _told(engine, plan, call), plan
+
+
+@clear
+def committed(call: Call) -> Outcome:
+    """Make what the run has done a generation, after a second look at all of it."""
+    engine = engine_of(call)
+    if call.is_check or not engine.store.is_there():
+        engine.peek()
+        is_open = engine.journal is not None and engine.journal.run == engine.run
+        return Outcome(is_open, {**_nothing(), "journal": engine.journal.id if is_open and engine.journal else None})
+    with engine.begun():
+        is_open = engine.journal is not None
+        engine.join()
+        number = engine.commit()
+        made = engine.make_due()
+        restarts = restart_rows(engine, Plan(), call.wish["restart"])
+    return Outcome(is_open or made, {**_nothing(), "generation": number, "restart": restarts})
+
+
+@clear
+def recovered(call: Call) -> Outcome:
+    """Take back what a run that was cut off left half done, and finish what it had done."""
+    engine = engine_of(call)
+    if not engine.store.is_there():
+        return Outcome(False, {**_nothing(), "taken_back": []})
+    if call.is_check:
+        journal = engine.store.journal()
+        halves = () if journal is None else journal.unfinished
+        return Outcome(bool(halves), {**_nothing(), "taken_back": [step.key for one in halves for step in one.steps]})
+    with engine.begun(call.wish["on_conflict"]):
+        number, is_left = None, False
+        if engine.journal is not None:
+            is_left = engine.journal.run != engine.run and not engine.may_adopt(engine.journal)
+            if not is_left:
+                engine.join()
+                number = engine.commit()
+        made = engine.make_due()
+        restarts = restart_rows(engine, Plan(), call.wish["restart"])
+        journal_id = None if engine.journal is None else engine.journal.id
+    results = {**_nothing(), "generation": number, "journal": journal_id, "restart": restarts}
+    return Outcome(bool(engine.had_half or number or made), {**results, "taken_back": engine.taken_back})
+
+
+@clear
+def released(call: Call) -> Outcome:
+    """Let the next run have what another one left open, whether or not that one is over."""
+    engine = engine_of(call)
+    if not engine.store.is_there():
+        return Outcome(False, _nothing())
+    if call.is_check:
+        journal = engine.store.journal()
+        return Outcome(journal is not None and bool(journal.run), _nothing())
+    with engine.begun():
+        return Outcome(engine.release(), _nothing())
+
+
+@clear
+def pruned(call: Call) -> Outcome:
+    """Forget all generations but the newest ones."""
+    engine, keep = engine_of(call), call.wish["keep"]
+    if keep < 1:
+        raise InputError("keep", f"{keep} generations", str(keep), "at least 1", "name how many to keep")
+    if not engine.store.is_there():
+        return Outcome(False, {**_nothing(), "pruned": []})
+    if call.is_check:
+        gone = [one.number for one in engine.store.generations()][:-keep]
+    else:
+        with engine.begun():
+            gone = engine.prune(keep)
+    return Outcome(bool(gone), {**_nothing(), "pruned": gone})
+
+
+@clear
+def sealed(call: Call) -> Outcome:
+    """Make a root an image: one generation, no journal, no lock."""
+    engine = engine_of(call)
+    if not engine.store.is_there():
+        return Outcome(False, _nothing())
+    if call.is_check:
+        engine.peek()
+        return Outcome(engine.journal is not None or len(engine.generations()) > 1, _nothing())
+    with engine.begun():
+        engine.join()
+        number = engine.commit()
+        is_changed = engine.seal() or number is not None
+        engine.store.forget_lock()
+    return Outcome(is_changed, {**_nothing(), "generation": 1 if is_changed else None})
+
+
+def _nothing() -> dict[str, Any]:
+    """The results of a call that did nothing."""
+    told: dict[str, Any] = {"plan": [], "generation": None, "journal": None, "deferred": [], "restart": []}
+    return {**told, "reboot_required": False, "reboot_reasons": []}
+
+
+def _feasible(plan: Plan, host: Host) -> Plan:
+    """The plan, with what needs the running kernel deferred on a root that is not running."""
+    if host.is_live:
+        return plan
+    later = [f"{step.key}: {step.why}" for step in plan.steps if not isinstance(step, PathStep)]
+    later += [f"{one.key}: {one.why}" for one in plan.derived]
+    later += [f"restart of {one.service}: {one.why}" for one in plan.restarts]
+    steps = tuple(step for step in plan.steps if isinstance(step, PathStep))
+    deferred = tuple(dict.fromkeys([*plan.deferred, *later]))
+    return plan._replace(steps=steps, derived=plan.derived if steps else (), reboot=(), deferred=deferred)
+
+
+def _foreseen(engine: Engine, plan: Plan, call: Call) -> tuple[Outcome, Plan]:
+    """What the call will do, and the plan of it without the paths that are left to others."""
+    host = engine.host
+    plan = judged(engine, plan, call.wish["on_conflict"])
+    plan = plan._replace(steps=tuple(apply.parents(host, plan.steps)))
+    if host.is_live:
+        wished = {one.key for one in plan.derived}
+        plan = plan._replace(derived=plan.derived + tuple(one for one in engine.due() if one.key not in wished))
+    return _told(engine, plan, call), plan
+
+
+def _told(engine: Engine, plan: Plan, call: Call) -> Outcome:
+    """A plan as a result."""
+    shown = plan if engine.host.is_live else plan._replace(derived=())
+    results = {
+        **_nothing(),
+        "plan": rows(shown),
+        "deferred": list(plan.deferred),
+        "restart": restart_rows(engine, plan, call.wish["restart"]),
+        "reboot_required": bool(plan.reboot),
+        "reboot_reasons": list(plan.reboot),
+    }
+    if call.is_diff:
+        results["diff"] = diffs(shown)
+    return Outcome(bool(shown.steps or shown.derived), results)
+
+
+def judged(engine: Engine, plan: Plan, on_conflict: str) -> Plan:
+    """The plan without paths that are somebody else's and are to be kept. Raises ConflictError for ``refuse``."""
+    known = engine.known()
+    foreign: dict[str, object] = {}
+    for step in plan.steps:
+        if not isinstance(step, PathStep):
+            continue
+        if on_conflict != "overwrite" and not step.is_edit:
+            last = known.get(step.path)
+            ours = last.after if isinstance(last, PathStep) and (last.is_ours or last.after == ABSENT) else ABSENT
+            if not step.before.is_same(ours):
+                foreign[step.path] = {"found": step.before.text(), "ours": ours.text()}
+                continue
+        apply.check(engine.host, step)
+    if not foreign:
+        return plan
+    if on_conflict == "refuse":
+        first = next(iter(foreign))
+        versions = foreign[first]
+        assert isinstance(versions, dict)
+        raise _is_foreign(first, versions, foreign)
+    return plan._replace(steps=tuple(step for step in plan.steps if step.key not in foreign))
+
+
+def _is_foreign(path: str, versions: Mapping[str, str], foreign: Mapping[str, object]) -> ConflictError:
+    more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+    ours = "no file of others" if versions["ours"] == "absent" else f"{versions['ours']}, as it was left"
+    return apply.conflict(path, f"{versions['found']}{more}", ours, {"conflicts": dict(foreign)})
+
+
+def _verify(again: Plan, kept: set[str]) -> None:
+    """Raise VerifyError where a second look still finds something to do."""
+    left = [step for step in again.steps if step.key not in kept]
+    if left:
+        step = left[0]
+        raise VerifyError(
+            "verify",
+            step.key,
+            apply.told(step.before),
+            apply.told(step.after),
+            "see what changes it, or whether the kernel cannot give it",
+            {"left": rows(Plan(tuple(left)))},
+        )
+    if again.derived and not again.steps:
+        one = again.derived[0]
+        raise VerifyError("verify", one.key, "still to be made", "made", f"see why: {one.why}")
+
+
+def restart_rows(engine: Engine, plan: Plan, wish: str) -> list[dict[str, Any]]:
+    """Services that must be started anew: those of the plan, and those due that were not seen to be."""
+    pending = {one.service: one for one in plan.restarts} if plan.steps else {}
+    for service, (one, boot, seconds) in engine.due_restarts().items():
+        if service in pending:
+            continue
+        if engine.host.is_live and _is_started(engine.host, service, boot, seconds):
+            if engine.store.lock.handle >= 0:
+                engine.settle_restart(service)
+            continue
+        pending[service] = one
+    return [
+        {
+            "service": one.service,
+            "reason": one.why,
+            "restart_due": True,
+            "restart_allowed": engine.host.is_live and (wish == "always" or (wish == "if_idle" and one.is_safe)),
+        }
+        for one in pending.values()
+    ]
+
+
+def _is_started(host: Host, service: str, boot: str, seconds: float) -> bool:
+    """Whether a service runs that was started after a moment by the boot's clock."""
+    from .host.lock import now
+
+    argv = ["systemctl", "show", service, "--property=ActiveState,ActiveEnterTimestampMonotonic"]
+    ran = command.run(host, argv, _SHOW_SECONDS)
+    told = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
+    started = told.get("ActiveEnterTimestampMonotonic", "")
+    if told.get("ActiveState") != "active" or not started.isdigit():
+        return False
+    return boot != now().boot or int(started) / 1e6 > seconds

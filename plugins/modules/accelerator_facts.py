@@ -75,8 +75,7 @@ error:
     details: {}
 """
 
-from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
-from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
+from ansible_collections.accelerator.ops.plugins.module_utils.edge import look, run
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH, seen
 
 SPEC = {**WISH, "report_dir": {"type": "path"}}

@@ -114,7 +114,7 @@ error:
 """
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
-from ansible_collections.accelerator.ops.plugins.module_utils.runner import Outcome
+from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Outcome
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.recording import record
 

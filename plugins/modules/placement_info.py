@@ -134,8 +134,7 @@ error:
     details: {devices: 4}
 """
 
-from ansible_collections.accelerator.ops.plugins.module_utils.edge import run
-from ansible_collections.accelerator.ops.plugins.module_utils.runner import look
+from ansible_collections.accelerator.ops.plugins.module_utils.edge import look, run
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import WISH, seen
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.placement import advise
 

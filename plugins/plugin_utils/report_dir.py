@@ -25,48 +25,13 @@ from urllib.parse import quote
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import BusyError, InputError
 from ansible_collections.accelerator.ops.plugins.plugin_utils import whole_file
+from ansible_collections.accelerator.ops.plugins.plugin_utils.this_run import goes_on, run_id
 
 _LONGEST = 200  # bytes of a file name; file systems take 255
 _OWNER = ".run.json"
 _LONGEST_OWNER = 4096  # bytes
 _IDLE_SECONDS = 3600
 _RUN = re.compile(r"[0-9]{1,10}(-[0-9]{1,20})?\Z")
-
-
-def run_id() -> str:
-    """The run that a worker of Ansible belongs to: the process that started it, and since when that runs.
-
-    A process number alone may come again after a reboot. Where there is no ``/proc`` (a control host that is not
-    Linux) the number is all there is.
-    """
-    parent = os.getppid()
-    started = _started(parent)
-    return str(parent) if started is None else f"{parent}-{started}"
-
-
-def _started(process: int) -> Optional[str]:
-    """When a process began, in ticks since the boot; None where it is over or there is no ``/proc``."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stat:
-            # the second field is the name in parentheses and may hold spaces; the state is field 3, the start field 22
-            fields = stat.read().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
-
-
-def _goes_on(run: str) -> bool:
-    """Whether a run of this machine is not over."""
-    process, _dash, began = run.partition("-")
-    if os.path.isdir("/proc/self"):
-        return _started(int(process)) == began
-    try:
-        os.kill(int(process), 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 class Owner(NamedTuple):
@@ -156,7 +121,7 @@ class ReportDir:
 
     def _ask(self, owner: Owner, is_here: bool, idle_seconds: float) -> None:
         """Raise BusyError unless the owner is over."""
-        if not (_goes_on(owner.run) if is_here else idle_seconds < _IDLE_SECONDS):
+        if not (goes_on(owner.run) if is_here else idle_seconds < _IDLE_SECONDS):
             return
         process = owner.run.partition("-")[0]
         wait = "wait until it is over" if is_here else f"wait until it is over, or remove {self.place(_OWNER)} if it is"

@@ -34,7 +34,7 @@ def fill(folder: pathlib.Path) -> int:
     from ansible_collections.accelerator.ops.plugins.module_utils.machine.layout import entries
     from ansible_collections.accelerator.ops.plugins.module_utils.machine.model import parse
     from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.document import observe
-    from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import run_id
+    from ansible_collections.accelerator.ops.plugins.plugin_utils.this_run import run_id
 
     templates = {}
     for name in set(SHARES):

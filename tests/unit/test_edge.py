@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("ansible", reason="Ansible sends its own half of the edge along")
 
 from ansible_collections.accelerator.ops.plugins.module_utils import edge
+from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Outcome
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
-from ansible_collections.accelerator.ops.plugins.module_utils.runner import Outcome
 
 
 class Module:
@@ -21,6 +21,8 @@ class Module:
 
     params: dict = {}
     left: dict = {}
+    check_mode = _diff = False
+    _name = "test"
 
     def __init__(self, argument_spec, supports_check_mode):
         assert supports_check_mode

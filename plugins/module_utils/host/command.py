@@ -38,18 +38,19 @@ class Ran(NamedTuple):
     reason: Optional[str]
 
 
-def run(host: Host, argv: Sequence[str], deadline_seconds: float) -> Ran:
+def run(host: Host, argv: Sequence[str], deadline_seconds: float, keep: Sequence[int] = ()) -> Ran:
     """Run ``argv`` without a shell: no input, C locale, at most ``MAX_OUTPUT_BYTES`` of output.
 
     At the deadline, and also when the program ends, its whole process group is killed, so that no
     child stays behind (a child that opened a session of its own escapes that, but is not waited for).
-    On a recording nothing runs: what the program said then is said again.
+    On a recording nothing runs: what the program said then is said again. ``keep`` are open files that
+    it inherits: a lock among them is held until it has ended too.
     """
     known = tuple(argv)
     if known in host.answers:
         ran = Ran(*host.answers[known])
     elif host.is_live:
-        ran = _run(argv, deadline_seconds)
+        ran = _run(argv, deadline_seconds, keep)
     elif host.is_node:
         return Ran(None, "", f"{argv[0]} was not run when this node was recorded")
     else:
@@ -58,7 +59,7 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float) -> Ran:
     return ran
 
 
-def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
+def _run(argv: Sequence[str], deadline_seconds: float, keep: Sequence[int]) -> Ran:
     name = argv[0]
     environment = {"PATH": _SEARCH, "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
     try:
@@ -70,6 +71,7 @@ def _run(argv: Sequence[str], deadline_seconds: float) -> Ran:
             env=environment,
             cwd="/",
             start_new_session=True,
+            pass_fds=tuple(keep),
         )
     except OSError as error:
         if error.errno == errno.ENOENT:

@@ -15,6 +15,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
+from typing import Optional
 
 from ..model.errors import InputError, ProbeError
 from ..model.plan import ABSENT, Found, State, digest
@@ -177,9 +178,12 @@ def remove_folder(real: str) -> bool:
 
 
 def sync_folders(folders: Iterable[str]) -> None:
-    """Make what changed in folders last: names that were made, replaced or removed in them."""
+    """Make what changed in folders last: names that were made, replaced or removed in them. One may be gone itself."""
     for folder in sorted(set(folders)):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
         try:
             os.fsync(handle)
         finally:
@@ -195,3 +199,89 @@ def set_value(host: Host, path: str, value: str) -> None:
         os.write(handle, value.encode() + b"\n")
     finally:
         os.close(handle)
+
+
+# What follows takes real places on this machine: the state folder of the collection is kept with it.
+
+
+def content_of(real: str) -> Optional[bytes]:
+    """A whole file, or None where there is none."""
+    try:
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return _whole(handle, os.fstat(handle).st_size)
+    finally:
+        os.close(handle)
+
+
+def names_in(real: str) -> tuple[str, ...]:
+    """The sorted names in a folder; none where there is no folder."""
+    try:
+        return tuple(sorted(os.listdir(real)))
+    except FileNotFoundError:
+        return ()
+
+
+def put(real: str, content: bytes, lasts: bool = True) -> None:
+    """Write a file whole or not at all. ``lasts`` false: the caller syncs its folder."""
+    made = stage(real, f".{os.path.basename(real)}.tmp", _OURS, content)
+    swap(made, real)
+    if lasts:
+        sync_folders([os.path.dirname(real)])
+
+
+_OURS = State("file", 0o600, os.geteuid(), os.getegid())
+
+
+def append(real: str, content: bytes, length: int) -> None:
+    """Add to a file after its first ``length`` bytes (what a crash left behind them is cut off), and make it last."""
+    is_new = not os.path.lexists(real)
+    handle = os.open(real, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.ftruncate(handle, length)
+        os.lseek(handle, length, os.SEEK_SET)
+        left = memoryview(content)
+        while left:
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    if is_new:
+        sync_folders([os.path.dirname(real)])
+
+
+def point(real: str, target: str) -> None:
+    """Make a link say ``target``, in one step and lasting."""
+    made = stage(real, f".{os.path.basename(real)}.tmp", State("link", target=target), b"")
+    swap(made, real)
+    sync_folders([os.path.dirname(real)])
+
+
+def target_of(real: str) -> Optional[str]:
+    """What a link says, or None where there is none."""
+    try:
+        return os.readlink(real)
+    except FileNotFoundError:
+        return None
+
+
+def make_folders(real: str, mode: int = 0o755) -> None:
+    """Make a folder and those above it that are missing, lasting; the last one with ``mode``."""
+    if os.path.isdir(real):
+        return
+    parent = os.path.dirname(real)
+    make_folders(parent)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(real, mode)
+        os.chmod(real, mode)
+    sync_folders([parent])
+
+
+def remove_tree(real: str) -> None:
+    """Remove a folder of ours with the files in it (one level), and make that last."""
+    for name in names_in(real):
+        remove(f"{real}/{name}")
+    if remove_folder(real):
+        sync_folders([os.path.dirname(real)])

@@ -61,7 +61,8 @@ class PathStep(NamedTuple):
     """A file, link or folder made, changed or removed. Undo class exact.
 
     ``is_edit``: the file is somebody else's and only some of its lines are ours, as the user asked; its present
-    content is no conflict then. ``old`` and ``new`` are contents of files (empty for all else).
+    content is no conflict then. ``is_ours``: the version after is of this collection's making, and may be replaced by
+    it later. ``old`` and ``new`` are contents of files (empty for all else).
     """
 
     path: str
@@ -71,6 +72,7 @@ class PathStep(NamedTuple):
     new: bytes
     why: str
     is_edit: bool = False
+    is_ours: bool = True
 
     @property
     def key(self) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError
 from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome, plain
-from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name, run_id
+from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name
+from ansible_collections.accelerator.ops.plugins.plugin_utils.this_run import run_id
 
 
 def test_names_of_hosts_are_safe_and_distinct() -> None:

@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("ansible", reason="the action plugin runs on the control host, with ansible-core")
 
 from ansible_collections.accelerator.ops.plugins.action.survey_report import report
-from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name, run_id
+from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name
+from ansible_collections.accelerator.ops.plugins.plugin_utils.this_run import run_id
 from ansible_collections.accelerator.ops.tests.unit.report import fleet
 
 

@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state folder on the node: what lies where, and how each piece is read and written.
+
+``objects/<sha256>`` contents · ``journal/<id>.jsonl`` the open journal · ``generations/<n>/manifest.json`` ·
+``current`` a link to the newest generation, whose swap is the commit · ``due.json`` what must still be made or
+restarted · ``lock``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional
+
+from ..host import disk
+from ..host.door import Host
+from ..host.lock import Lock
+from ..model.errors import RecoveryError
+from ..model.plan import digest
+from . import history, record
+from .history import Generation
+from .record import Journal
+
+STATE = "/var/lib/accelerator-ops"
+
+
+def damaged(what: str, found: str) -> RecoveryError:
+    """The error for a state folder that somebody changed. Nothing on the node is touched then."""
+    return RecoveryError(
+        "use", f"the state in {STATE}", f"{what}: {found}", "what was written there", f"restore {STATE} from a backup"
+    )
+
+
+class Store:
+    """The state folder of one root. Its functions raise OSError, and RecoveryError for what is damaged."""
+
+    def __init__(self, host: Host) -> None:
+        self._base = disk.place(host, STATE)
+        self.lock = Lock(f"{self._base}/lock")
+
+    def is_there(self) -> bool:
+        """Whether there is a state folder at all."""
+        return bool(disk.names_in(self._base))
+
+    def make(self) -> None:
+        """Make what is missing of the folder."""
+        disk.make_folders(self._base, 0o700)
+        for name in ("objects", "journal", "generations"):
+            disk.make_folders(f"{self._base}/{name}", 0o700)
+        # also where all is there: a run that was cut off may have made it, and not have made it last
+        disk.sync_folders([self._base, self._base.rpartition("/")[0]])
+
+    # Objects
+
+    def keep(self, contents: Iterable[bytes]) -> None:
+        """Store contents under their digests; those that are there already stay."""
+        folder = f"{self._base}/objects"
+        there = set(disk.names_in(folder))
+        for name, content in {digest(content): content for content in contents}.items():
+            if name not in there:
+                disk.put(f"{folder}/{name}", content, lasts=False)
+        disk.sync_folders(
+            [folder]
+        )  # also for those that were there: a run that was cut off may have left them unsynced
+
+    def content(self, sha256: str) -> bytes:
+        """A stored content."""
+        content = disk.content_of(f"{self._base}/objects/{sha256}")
+        if content is None or digest(content) != sha256:
+            found = "not there" if content is None else "its content is another one"
+            raise damaged(f"objects/{sha256}", found)
+        return content
+
+    def drop_objects(self, but: set[str]) -> int:
+        """Remove contents that nothing names any more. Returns how many."""
+        folder = f"{self._base}/objects"
+        dropped = [name for name in disk.names_in(folder) if name not in but]
+        for name in dropped:
+            disk.remove(f"{folder}/{name}")
+        disk.sync_folders([folder])
+        return len(dropped)
+
+    # The journal
+
+    def journal(self) -> Optional[Journal]:
+        """The open journal, or None. One whose first line is torn was never begun."""
+        names = [name for name in disk.names_in(f"{self._base}/journal") if name.endswith(".jsonl")]
+        if len(names) > 1:
+            raise damaged("journal", f"{len(names)} journals")
+        for name in names:
+            content = disk.content_of(f"{self._base}/journal/{name}") or b""
+            try:
+                return record.read(name[: -len(".jsonl")], content)
+            except ValueError as error:
+                raise damaged(f"journal/{name}", str(error)) from None
+        return None
+
+    def write_journal(self, name: str, rows: Iterable[Mapping[str, Any]], after: Optional[Journal]) -> Journal:
+        """Add lines to a journal (None: begin it), lasting, and return it as it is then."""
+        length, checksum = (0, "") if after is None else (after.length, after.checksum)
+        real = f"{self._base}/journal/{name}.jsonl"
+        disk.append(real, record.lines(rows, checksum), length)
+        journal = self.journal()
+        if journal is None:
+            raise damaged(f"journal/{name}.jsonl", "it vanished while it was written")
+        return journal
+
+    def end_journals(self) -> None:
+        """Remove the open journal, and what a crash left of one that was never begun."""
+        folder = f"{self._base}/journal"
+        for name in disk.names_in(folder):
+            disk.remove(f"{folder}/{name}")
+        disk.sync_folders([folder])
+
+    # Generations
+
+    def current(self) -> int:
+        """The number of the newest generation, 0 before the first."""
+        target = disk.target_of(f"{self._base}/current")
+        if target is None:
+            if any(name.isdigit() and self._is_whole(name) for name in disk.names_in(f"{self._base}/generations")):
+                return self._before_first()
+            return 0
+        number = target.rpartition("/")[2]
+        if not number.isdigit():
+            raise damaged("current", f"it leads to {target}")
+        return int(number)
+
+    def _is_whole(self, name: str) -> bool:
+        return disk.content_of(f"{self._base}/generations/{name}/manifest.json") is not None
+
+    def _before_first(self) -> int:
+        """Generation 1 may be written and not committed yet; later ones without ``current`` mean that it was lost."""
+        if any(name.isdigit() and int(name) > 1 for name in disk.names_in(f"{self._base}/generations")):
+            raise damaged("current", "not there")
+        return 0
+
+    def generations(self) -> tuple[Generation, ...]:
+        """All committed generations that are kept, oldest first, without a gap up to the current one."""
+        current = self.current()
+        there = sorted(int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit())
+        numbers = [number for number in there if number <= current]
+        if current and (not numbers or numbers != list(range(numbers[0], current + 1))):
+            raise damaged("generations", f"numbers {numbers} up to current {current}")
+        return tuple(self._generation(number) for number in numbers)
+
+    def _generation(self, number: int) -> Generation:
+        name = f"generations/{number}/manifest.json"
+        content = disk.content_of(f"{self._base}/{name}")
+        if content is None:
+            raise damaged(name, "not there")
+        try:
+            found = history.read_manifest(content)
+        except ValueError as error:
+            raise damaged(name, str(error)) from None
+        if found.number != number:
+            raise damaged(name, f"it says that it is generation {found.number}")
+        return found
+
+    def commit(self, generation: Generation) -> None:
+        """Write a generation and make it the current one. The swap of the link is the commit."""
+        folder = f"{self._base}/generations/{generation.number}"
+        disk.make_folders(folder, 0o700)
+        disk.put(f"{folder}/manifest.json", history.manifest(generation))
+        disk.point(f"{self._base}/current", f"generations/{generation.number}")
+
+    def drop_generation(self, number: int) -> None:
+        """Remove a generation."""
+        disk.remove_tree(f"{self._base}/generations/{number}")
+
+    def drop_uncommitted(self) -> None:
+        """Remove generations that were written and never became current."""
+        current = self.current()
+        for name in disk.names_in(f"{self._base}/generations"):
+            if name.isdigit() and int(name) > current:
+                self.drop_generation(int(name))
+
+    # What is due
+
+    def due(self) -> dict[str, dict[str, Any]]:
+        """What must still be made (``derived``) or started anew (``restart``), by its key."""
+        content = disk.content_of(f"{self._base}/due.json")
+        if content is None:
+            return {}
+        try:
+            return dict(history.opened_row(content)["due"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged("due.json", str(error)) from None
+
+    def set_due(self, due: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write down what is due, lasting."""
+        plain = json.loads(json.dumps(due))
+        disk.put(f"{self._base}/due.json", history.sealed_row({"schema": history.SCHEMA, "due": plain}))
+
+    def forget_lock(self) -> None:
+        """Remove the lock file (of a golden image: nobody has it)."""
+        disk.remove(f"{self._base}/lock")
+        disk.sync_folders([self._base])
