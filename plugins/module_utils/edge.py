@@ -32,7 +32,7 @@ def run_call(argument_spec: Mapping[str, Any], work: Callable[[Call], Outcome]) 
     """Run ``work`` with how the module was called, and leave with its outcome or with its error."""
     module = AnsibleModule(argument_spec=dict(argument_spec), supports_check_mode=True)
     try:
-        outcome = work(Call(module._name, module.params, module.check_mode, module._diff))
+        outcome = work(Call(module._name.rpartition(".")[2], module.params, module.check_mode, module._diff))
     except OpsError as error:
         module.fail_json(**_utf8({"msg": str(error), "error": error.as_dict()}))
         return

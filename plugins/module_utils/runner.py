@@ -211,15 +211,15 @@ def _nothing() -> dict[str, Any]:
 
 
 def _feasible(plan: Plan, host: Host) -> Plan:
-    """The plan, with what needs the running kernel deferred on a root that is not running."""
+    """The plan in the order of its doing: files first. What needs a running kernel is deferred where there is none."""
+    files = tuple(step for step in plan.steps if isinstance(step, PathStep))
     if host.is_live:
-        return plan
+        return plan._replace(steps=files + tuple(step for step in plan.steps if not isinstance(step, PathStep)))
     later = [f"{step.key}: {step.why}" for step in plan.steps if not isinstance(step, PathStep)]
     later += [f"{one.key}: {one.why}" for one in plan.derived]
     later += [f"restart of {one.service}: {one.why}" for one in plan.restarts]
-    steps = tuple(step for step in plan.steps if isinstance(step, PathStep))
     deferred = tuple(dict.fromkeys([*plan.deferred, *later]))
-    return plan._replace(steps=steps, derived=plan.derived if steps else (), reboot=(), deferred=deferred)
+    return plan._replace(steps=files, derived=plan.derived if files else (), reboot=(), deferred=deferred)
 
 
 def _foreseen(engine: Engine, plan: Plan, call: Call) -> tuple[Outcome, Plan]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ _JOB = "job "
 
 
 def name(variables: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """``job <id>`` under AWX, else ``<host> <boot> <process>-<start>`` of the process that started this worker.
+    """``job <id>`` under AWX, else ``<host>/<view> <process>-<start>`` of the process that started this worker.
 
     A job runs in a container of its own, whose process numbers say nothing outside of it.
     """
@@ -36,14 +37,15 @@ def is_over(run: str) -> bool:
 
 
 def _view() -> str:
-    """This machine, its boot, and the process numbers that are seen here: only within these a number tells."""
-    parts = [platform.node() or "localhost"]
+    """This machine, and a mark of its boot and of the process numbers seen here: only within these a number tells."""
+    marks = []
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
-            parts.append(os.readlink(path) if "ns" in path else _line(path))
+            marks.append(os.readlink(path) if os.path.islink(path) else _line(path))
         except OSError:
-            parts.append("unknown")
-    return " ".join(parts)
+            marks.append("unknown")
+    mark = hashlib.sha256(" ".join(marks).encode()).hexdigest()[:8]
+    return f"{platform.node() or 'localhost'}/{mark}"
 
 
 def _line(path: str) -> str:

@@ -97,7 +97,7 @@ def test_a_file_of_a_human_is_refused_and_then_his_again(node):
     (node.root / B[1:]).write_text("of a human")
     before = node.listing()
     for is_check in (True, False):
-        with pytest.raises(ConflictError, match="/etc/b.conf") as error:
+        with pytest.raises(ConflictError, match=r"/etc/b\.conf") as error:
             node.files({A: "a", B: "ours"}, is_check=is_check)
         assert list(error.value.details["conflicts"]) == [B]
         assert node.listing() == before
@@ -129,7 +129,7 @@ def test_what_a_human_did_to_our_file_is_found_shown_and_kept(node, by_hand):
         elif by_hand == "folder":
             path.mkdir()
     before = node.listing()
-    with pytest.raises(ConflictError, match="b.conf"):
+    with pytest.raises(ConflictError, match=r"b\.conf"):
         node.files({B: "newer"})
     assert node.listing() == before
     assert [row["subject"] for row in info(node)["changed_since"]] == [B]
@@ -137,7 +137,7 @@ def test_what_a_human_did_to_our_file_is_found_shown_and_kept(node, by_hand):
         assert not node.generation(runner.rolled_back, to=0).changed
         return
     assert [row["subject"] for row in info(node, 0)["rollback"]["conflicts"]] == [B]
-    with pytest.raises(ConflictError, match="b.conf"):
+    with pytest.raises(ConflictError, match=r"b\.conf"):
         node.generation(runner.rolled_back, to=0)
     assert node.listing() == before
 
@@ -148,7 +148,7 @@ def test_a_conflict_in_the_middle_generation_stops_before_anything(node):
     node.files({C: "c"})
     (node.root / B[1:]).write_text("his")
     before = node.listing()
-    with pytest.raises(ConflictError, match="b.conf") as error:
+    with pytest.raises(ConflictError, match=r"b\.conf") as error:
         node.generation(runner.rolled_back, to=0)
     versions = error.value.details["conflicts"][B]
     assert {*versions} == {"found", "before", "after"}
@@ -232,7 +232,7 @@ def test_a_failed_verification_takes_everything_back(node):
 
         return Plan(file_step(B, Found(ABSENT, b"", (os.geteuid(), os.getegid())), b"never seen", "a test"))
 
-    with pytest.raises(VerifyError, match="b.conf"):
+    with pytest.raises(VerifyError, match=r"b\.conf"):
         runner.change(node.call("files"), observe, decide)
     assert node.listing() == before
     assert info(node)["journal"] is None
