@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules: their options, those that are kept from loading, and those that are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Optional
+
+from ...codec import modprobe
+from ...codec.kernel import same_name
+from ...model.errors import ConflictError, UnsupportedError
+from ...model.plan import Command, PathStep, Plan, file_step
+from ...vendor import ids
+from .seen import BLACKLIST_FILE, LOAD_FILE, OPTIONS_FILE, Module, Seen
+from .wish import Wish
+
+ALL_RIVALS = tuple(dict.fromkeys(rival for maker in ids.MAKERS for rival in maker.rivals))
+
+
+def needed(wish: Wish) -> tuple[str, ...]:
+    """The modules to look at: those that are named, and where rivals are asked for, rivals and the makers' own."""
+    names = wish.modules
+    if wish.rivals != "never":
+        names += tuple(one for maker in ids.MAKERS if maker.rivals for one in (maker.modules[0], *maker.rivals))
+    return tuple(dict.fromkeys(names))
+
+
+def decide(seen: Seen, wish: Wish) -> Plan:
+    """Files of modprobe.d and modules-load.d, and the modules that are loaded now."""
+    deferred: list[str] = []
+    steps: list[PathStep | Command] = []
+    refused = _refused(seen, wish, deferred)
+    if wish.options is not None:
+        steps += _options_steps(seen, wish)
+    if refused is not None:
+        text = modprobe.refused_text(refused, wish.is_hard).encode() if refused else None
+        steps += file_step(BLACKLIST_FILE, seen.at(BLACKLIST_FILE), text, _short("keeps from loading", refused))
+    if wish.load is not None:
+        _check_load(seen, wish.load, refused or ())
+        load = modprobe.load_text(wish.load).encode() if wish.load else None
+        steps += file_step(LOAD_FILE, seen.at(LOAD_FILE), load, _short("loads at boot", wish.load))
+        if seen.is_live and wish.is_loaded_now:
+            steps += _load_steps(seen, wish.load)
+    return Plan(tuple(steps), reboot=tuple(_reboot(seen, wish, refused or ())), deferred=tuple(deferred))
+
+
+def _short(what: str, names: Iterable[str]) -> str:
+    return f"{what} {', '.join(names) or 'nothing any more'}"
+
+
+def _module(seen: Seen, name: str) -> Module:
+    return seen.modules.get(name, Module())
+
+
+def _next_kernel(seen: Seen) -> str:
+    return f"kernel {seen.next}" if seen.next else "the kernel that boots next"
+
+
+def _options_steps(seen: Seen, wish: Wish) -> tuple[PathStep, ...]:
+    options = {module: parameters for module, parameters in (wish.options or {}).items() if parameters}
+    for module in options:
+        if _module(seen, module).next == "built in":
+            raise UnsupportedError(
+                "set",
+                f"options of {module}",
+                f"it is built into {_next_kernel(seen)}",
+                "a module that modprobe loads",
+                f"give {module}.PARAMETER=VALUE in command_line",
+            )
+    for file in seen.modprobe_files:
+        # Files are read in the order of their names, and of two values the kernel takes the later.
+        if file.path.rpartition("/")[2] > OPTIONS_FILE.rpartition("/")[2]:
+            _check_options(file.path, file.text, options)
+    text = modprobe.options_text(options).encode() if options else None
+    return file_step(OPTIONS_FILE, seen.at(OPTIONS_FILE), text, _short("sets options of", options))
+
+
+def _check_options(path: str, text: str, options: Mapping[str, Mapping[str, str]]) -> None:
+    for one in modprobe.read(text).options:
+        wished = options.get(one.module, {}).get(one.parameter)
+        if wished is not None and not modprobe.is_same_value(one.value or "", wished):
+            raise ConflictError(
+                "set",
+                f"option {one.parameter} of {one.module}",
+                f"{one.value!r} in {path} line {one.line}, which is read after ours",
+                f"{wished!r}",
+                "take it out of that file or out of module_options",
+                {"path": path, "line": one.line, "found": one.value, "wished": wished},
+            )
+
+
+def _refused(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[tuple[str, ...]]:
+    """The modules that our blacklist is to hold; None where it is not managed."""
+    if wish.blacklist is None and wish.rivals == "never":
+        return None
+    names = list(wish.blacklist or ())
+    if wish.rivals != "never":
+        rivals = _rivals(seen, wish, deferred)
+        # What is not known takes nothing away: rivals that our file holds stay there.
+        names += _held(seen) if rivals is None else rivals
+    for name in dict.fromkeys(names):
+        if _module(seen, name).next == "built in":
+            raise UnsupportedError(
+                "keep from loading",
+                name,
+                f"it is built into {_next_kernel(seen)}",
+                "a module that modprobe loads",
+                "give the name of its start function in command_line, as initcall_blacklist=NAME",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _held(seen: Seen) -> list[str]:
+    held = modprobe.read(seen.at(BLACKLIST_FILE).content.decode("utf-8", "replace")).refused
+    return [one.module for one in held if one.module in ALL_RIVALS]
+
+
+def _rivals(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[list[str]]:
+    """Rivals that the installed kernel has; None, with the reason deferred, where it cannot be told."""
+    is_auto = wish.rivals == "auto"
+    if is_auto and seen.makers is None:
+        deferred.append(f"rivals of the drivers: the devices are not known ({seen.makers_reason})")
+        return None
+    names: list[str] = []
+    for maker in ids.MAKERS:
+        if is_auto and maker.name not in (seen.makers or ()):
+            continue
+        asked = (*maker.modules[:1], *maker.rivals) if maker.rivals else ()
+        if any(_module(seen, name).next is None for name in asked):
+            reason = seen.next_reason or f"no list of modules of {_next_kernel(seen)}"
+            deferred.append(f"rivals of the drivers: the modules on disk are not known ({reason})")
+            return None
+        if is_auto and asked and _module(seen, asked[0]).next == "none":
+            continue  # without its own driver the rival is all that shows a picture
+        names += [name for name in maker.rivals if _module(seen, name).next != "none"]
+    return names
+
+
+def _check_load(seen: Seen, load: tuple[str, ...], refused: tuple[str, ...]) -> None:
+    for name in load:
+        if name in refused:
+            raise ConflictError(
+                "load", name, "a blacklist of ours that holds it", "it in one of the two", "decide for one"
+            )
+    for file in seen.modprobe_files:
+        for one in modprobe.read(file.text).refused:
+            if one.module in load:
+                raise ConflictError(
+                    "load",
+                    f"{one.module} at boot",
+                    f"{file.path} line {one.line}, which keeps it from loading",
+                    "no file against it",
+                    "take it out of that file or out of modules_load",
+                    {"path": file.path, "line": one.line},
+                )
+
+
+def _load_steps(seen: Seen, load: tuple[str, ...]) -> Iterator[Command]:
+    for name in load:
+        module = _module(seen, name)
+        if module.is_loaded or module.running == "built in":
+            continue
+        subject = f"{name} into kernel {seen.running or 'that runs'}"
+        if seen.cannot_load:
+            raise UnsupportedError("load", subject, seen.cannot_load, "the right to load", "set load_now to false")
+        if module.running != "file":
+            found = "its modules are not on this disk" if module.running is None else "that kernel has no such module"
+            next_step = "install it for that kernel, boot the one that has it, or set load_now to false"
+            raise UnsupportedError("load", subject, found, "a module file listed in modules.dep", next_step)
+        yield Command(
+            f"module {name}",
+            False,
+            True,
+            ("modprobe", name),
+            ("modprobe", "-r", name),
+            ("test", "-d", f"/sys/module/{same_name(name)}"),
+            "modules_load names it, and it is not loaded",
+        )
+
+
+def _reboot(seen: Seen, wish: Wish, refused: tuple[str, ...]) -> Iterator[str]:
+    if not seen.is_live:
+        return
+    for name in refused:
+        if _module(seen, name).is_loaded:
+            yield f"module {name} is loaded, and is not to be"
+    for module, parameters in (wish.options or {}).items():
+        for parameter, value in parameters.items():
+            shown = _module(seen, module).parameters.get(parameter)
+            if shown is not None and not modprobe.is_same_value(shown, value):
+                yield f"module {module} was loaded with {parameter}={shown}, and is to have {value}"
