@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Device permissions: case files (what was seen and wished for, and the plan), and what is seen of small trees.
+
+A case has ``seen`` and ``wish`` (what differs from the defaults below) and ``plan`` or ``error``. Texts of files are
+compared without their comments.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.accelerator.ops.plugins.module_utils.codec import udev
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Found, PathStep, State, digest
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import device_permissions as usecase
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.permissions import Held, SelfMade
+
+yaml = pytest.importorskip("yaml", reason="case files are YAML")
+
+CASES = Path(__file__).resolve().parents[2] / "cases" / "device_permissions"
+GROUPS = {"root": 0, "video": 44, "render": 104}
+WISH = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
+WISH["on_conflict"] = "refuse"
+FILES = {"rules": usecase.RULES, "options": usecase.MODULE_OPTIONS}
+
+
+def cases():
+    for file in sorted(CASES.glob("*.yml")):
+        for case in yaml.safe_load(file.read_text(encoding="utf-8")):
+            yield pytest.param(case, id=f"{file.stem}: {case['case']}")
+
+
+def found(text):
+    if text is None:
+        return Found()
+    content = text.encode()
+    return Found(State("file", 0o644, 0, 0, digest(content)), content)
+
+
+def octal(row):
+    return {**row, "mode": int(row["mode"], 8)}
+
+
+def seen_of(told):
+    told = {"is_live": True, "has_udev": True, "present": [], "groups": GROUPS, **told}
+    told["present"] = None if told["present"] is None else tuple(told["present"])
+    told.update({key: found(told.get(key)) for key in FILES})
+    told["nodes"] = tuple(usecase.Node(**octal(one)) for one in told.get("nodes", ()))
+    told["unlinked"] = tuple(SelfMade(**octal(one)) for one in told.get("unlinked", ()))
+    held = {}
+    for name, one in told.get("held", {}).items():
+        nodes = tuple(SelfMade(**{**octal(node), "again": tuple(node["again"])}) for node in one.get("nodes", ()))
+        held[name] = Held(one["gid"], octal(one)["mode"], nodes)
+    return usecase.Seen(**{**told, "held": held})
+
+
+def bare(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def shown(plan):
+    """A plan in the form of the case files; empty parts left out."""
+    told = {}
+    for step in plan.steps:
+        if isinstance(step, PathStep):
+            key = next(name for name, path in FILES.items() if path == step.path)
+            told[key] = "absent" if step.after.kind == "absent" else bare(step.new.decode())
+        else:
+            told.setdefault("run", []).append(" ".join(step.run))
+    for one in plan.derived:
+        told.setdefault("derived", {})[one.key] = [" ".join(argv) for argv in one.make]
+    told.update({key: list(getattr(plan, key)) for key in ("reboot", "deferred") if getattr(plan, key)})
+    return told
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_case(case):
+    seen, wish = seen_of(case.get("seen", {})), {**WISH, **case.get("wish", {})}
+    if "error" in case:
+        with pytest.raises(OpsError) as caught:
+            usecase.decide(seen, wish)
+        assert caught.value.code == case["error"]["code"]
+        assert case["error"]["says"] in str(caught.value)
+        return
+    assert shown(usecase.decide(seen, wish)) == (case["plan"] or {})
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_after_its_plan_nothing_is_left_to_do(case):
+    """What the plan writes and makes, seen again, gives an empty plan: so every real run proves itself."""
+    if "error" in case:
+        return
+    seen, wish = seen_of(case.get("seen", {})), {**WISH, **case.get("wish", {})}
+    plan = usecase.decide(seen, wish)
+    groups = dict(seen.groups)
+    for step in plan.steps:
+        if isinstance(step, PathStep):
+            name = next(name for name, path in FILES.items() if path == step.path)
+            seen = seen._replace(**{name: Found(step.after, step.new)})
+        elif seen.is_live:
+            groups[step.run[-1]] = int(step.run[-2])
+    mode = int(wish["mode"], 8)
+    nodes = tuple(one._replace(gid=groups[wish["group"] or one.usual_group], mode=mode) for one in seen.nodes)
+    again = seen._replace(groups=groups, nodes=nodes if seen.has_udev else seen.nodes, unlinked=(), held={})
+    rest = usecase.decide(again, wish)
+    steps = [step for step in rest.steps if isinstance(step, PathStep) or seen.is_live]
+    assert (steps, rest.derived) == ([], ())
+
+
+@pytest.mark.parametrize("mode", ["0660", "660", "0600", "0640", "0664"])
+def test_modes_that_are_some(mode):
+    plan = usecase.decide(seen_of({"present": ["intel"]}), {**WISH, "mode": mode})
+    rules = udev.parse(plan.steps[0].new.decode())
+    assert {rule.assigned("MODE") for rule in rules} == {f"{int(mode, 8):04o}"}
+
+
+@pytest.mark.parametrize(
+    "mode", ["", "0", "432", "438", "416", "420", "384", "0666", "666", "0662", "0770", "04660", "0o660", "rw", "0060"]
+)
+def test_modes_that_are_refused(mode):
+    """Also each number that YAML makes of a bare octal one: 0660 is 432."""
+    with pytest.raises(OpsError) as caught:
+        usecase.decide(seen_of({"present": ["intel"]}), {**WISH, "mode": mode})
+    assert caught.value.code == "input"
+
+
+def test_all_may_write_only_where_that_is_said():
+    plan = usecase.decide(seen_of({"present": ["intel"]}), {**WISH, "mode": "0666", "allow_world": True})
+    assert {rule.assigned("MODE") for rule in udev.parse(plan.steps[0].new.decode())} == {"0666"}
+
+
+@pytest.mark.parametrize("group", ["", "44", "a b", 'a"', "a\n", "-a", "a" * 33])
+def test_groups_that_are_refused(group):
+    with pytest.raises(OpsError) as caught:
+        usecase.decide(seen_of({"present": ["intel"]}), {**WISH, "group": group})
+    assert caught.value.code == "input"
+
+
+def test_a_new_group_gets_a_number_that_is_free():
+    groups = {**GROUPS, "a": 999, "b": 998}
+    plan = usecase.decide(seen_of({"present": ["intel"], "groups": groups}), {**WISH, "group": "gpu"})
+    assert plan.steps[0].run == ("groupadd", "--system", "--gid", "997", "gpu")
+    assert plan.steps[0].undo == ("groupdel", "gpu")
+    full = {f"g{number}": number for number in range(1, 1000)}
+    with pytest.raises(OpsError, match="no number from 101 to 999 that is free"):
+        usecase.decide(seen_of({"present": ["intel"], "groups": full}), {**WISH, "group": "gpu"})
+
+
+def test_every_makers_rules_can_be_written():
+    every = list(usecase.permissions.known())
+    plan = usecase.decide(seen_of({"groups": {**GROUPS, "HwHiAiUser": 1001}}), {**WISH, "makers": every})
+    assert len(udev.parse(plan.steps[0].new.decode())) > len(every)
+
+
+# What is seen of a tree
+
+GPU = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0"
+CONSOLE = "/sys/devices/pci0000:00/0000:00:02.0/0000:02:00.0"
+TREE = {
+    "/sys/bus/pci/devices/0000:01:00.0": ("link", f"../../../..{GPU}"),
+    "/sys/bus/pci/devices/0000:02:00.0": ("link", f"../../../..{CONSOLE}"),
+    f"{GPU}/vendor": "0x1002\n",
+    f"{GPU}/device": "0x74a1\n",
+    f"{GPU}/class": "0x120000\n",
+    f"{CONSOLE}/vendor": "0x1a03\n",
+    f"{CONSOLE}/device": "0x2000\n",
+    f"{CONSOLE}/class": "0x030000\n",
+    "/etc/group": "root:x:0:\nvideo:x:44:a,b\nrender:x:104:\n# no group\nodd:x::\n",
+    "/usr/lib/group": "render:x:105:\nold:x:7:\n",
+    "/etc/udev/rules.d/10-mine.rules": 'KERNEL=="kfd", GROUP="users"\n',
+    "/etc/udev/rules.d/20-quiet.rules": 'KERNEL=="kfd", TAG+="a"\n',
+    "/etc/udev/rules.d/50-both.rules": 'KERNEL=="kfd", MODE="0600"\n',
+    "/etc/udev/rules.d/70-accelerator-ops.rules": 'KERNEL=="kfd", MODE="0600"\n',
+    "/usr/lib/udev/rules.d/50-both.rules": 'KERNEL=="kfd", MODE="0666"\n',
+    "/usr/lib/udev/rules.d/40-early.rules": 'KERNEL=="kfd", MODE="0666"\n',
+    "/usr/lib/udev/rules.d/readme": 'KERNEL=="kfd", MODE="0666"\n',
+}
+
+
+def test_what_is_seen_of_a_tree(node):
+    seen = usecase.observe(node(TREE), WISH)
+    assert (seen.is_live, seen.has_udev, seen.present) == (False, False, ("amd",))
+    assert seen.groups == {"root": 0, "video": 44, "render": 104, "old": 7}
+    assert list(seen.other_rules) == [
+        "/etc/udev/rules.d/10-mine.rules",
+        "/usr/lib/udev/rules.d/40-early.rules",
+        "/etc/udev/rules.d/50-both.rules",
+    ]
+    assert seen.rules.text() == 'KERNEL=="kfd", MODE="0600"\n'
+    assert seen.options.state.kind == "absent"
+    assert (seen.nodes, seen.held, seen.unlinked) == ((), {}, ())
+
+
+def test_devices_off_pci_tell_their_maker(node):
+    driver = ("link", "../../../bus/platform/drivers/rocket")
+    tree = {"/sys/class/accel/accel0/device/driver": driver, "/sys/bus/platform/drivers/rocket/uevent": ""}
+    assert usecase.observe(node(tree), WISH).present == ("rockchip",)
+
+
+def test_a_root_without_sys_tells_no_maker(node):
+    assert usecase.observe(node({"/etc/group": ""}), WISH).present is None
+
+
+def test_files_about_the_module_are_seen_where_a_driver_makes_its_own_files(node):
+    tree = {
+        "/etc/modprobe.d/nvidia.conf": "options nvidia NVreg_DeviceFileMode=0666\n",
+        "/etc/modprobe.d/other.conf": "options loop max_loop=8\n",
+    }
+    assert list(usecase.observe(node(tree), {**WISH, "makers": ["nvidia"]}).other_options) == [
+        "/etc/modprobe.d/nvidia.conf"
+    ]
+    assert usecase.observe(node(tree), {**WISH, "makers": ["intel"]}).other_options == {}
+
+
+def test_an_unknown_maker_is_left_to_the_decision(node):
+    assert usecase.observe(node(TREE), {**WISH, "makers": ["nobody"]}).nodes == ()
