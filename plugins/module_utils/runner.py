@@ -75,9 +75,10 @@ def change(call: Call, observe: Observe, decide: Decide) -> Outcome:
             return outcome
     with engine.begun():
         engine.join()
-        outcome, plan = _foreseen(engine, wanted(), call)
+        wished = wanted()
+        outcome, plan = _foreseen(engine, wished, call)
         if plan.steps:
-            kept = {step.key for step in wanted().steps} - {step.key for step in plan.steps}
+            kept = {step.key for step in wished.steps} - {step.key for step in plan.steps}
             engine.apply(plan, lambda: _verify(wanted(), kept))
         engine.make_due()
         number = engine.commit() if call.wish["commit"] == "now" else None
@@ -230,7 +231,10 @@ def _foreseen(engine: Engine, plan: Plan, call: Call) -> tuple[Outcome, Plan]:
     if host.is_live:
         wished = {one.key for one in plan.derived}
         plan = plan._replace(derived=plan.derived + tuple(one for one in engine.due() if one.key not in wished))
-    return _told(engine, plan, call), plan
+    outcome = _told(engine, plan, call)
+    # what tasks before have left open is committed along with it
+    is_commit = call.wish["commit"] == "now" and engine.journal is not None and bool(engine.journal.batches)
+    return outcome._replace(changed=outcome.changed or is_commit), plan
 
 
 def _told(engine: Engine, plan: Plan, call: Call) -> Outcome:

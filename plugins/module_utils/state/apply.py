@@ -160,11 +160,12 @@ def sweep(host: Host, steps: Sequence[Step], mark: str) -> None:
     _sync(folders)
 
 
-def back(host: Host, steps: Sequence[Step], on_conflict: str) -> list[Step]:
+def back(host: Host, steps: Sequence[Step], on_conflict: str, is_half_done: bool = False) -> list[Step]:
     """The steps that are needed to take ``steps`` back, last done first, from what is there now.
 
     Found as before: nothing. Found as after: back. Neither: ConflictError with all of them, unless ``on_conflict`` is
-    ``overwrite`` (what is there goes) or ``keep`` (it stays).
+    ``overwrite`` (what is there goes) or ``keep`` (it stays). Steps that were cut off (``is_half_done``) may have left
+    a value that is neither: the kernel gives huge pages one by one.
     """
     needed: list[Step] = []
     third: dict[str, object] = {}
@@ -172,7 +173,8 @@ def back(host: Host, steps: Sequence[Step], on_conflict: str) -> list[Step]:
         seen = look(host, step)
         if is_at(step, seen, step.before):
             continue
-        if not is_at(step, seen, step.after) and isinstance(step, PathStep) and not _is_same_folder(step, seen):
+        is_ours = is_at(step, seen, step.after) or _is_same_folder(step, seen)
+        if not is_ours and not (is_half_done and not isinstance(step, PathStep)):
             third[step.key] = {"found": told(seen), "before": told(step.before), "after": told(step.after)}
             if on_conflict != "overwrite":
                 continue
@@ -187,9 +189,9 @@ def back(host: Host, steps: Sequence[Step], on_conflict: str) -> list[Step]:
     return needed
 
 
-def _is_same_folder(step: PathStep, seen: State | str | bool) -> bool:
+def _is_same_folder(step: Step, seen: State | str | bool) -> bool:
     """A folder that was made: a crash may have left it without its mode. It is removed only when it is empty."""
-    return step.after.kind == "dir" and isinstance(seen, State) and seen.kind == "dir"
+    return isinstance(step, PathStep) and step.after.kind == "dir" and isinstance(seen, State) and seen.kind == "dir"
 
 
 def _is_in_use(host: Host, step: Step, needed: Sequence[Step]) -> bool:

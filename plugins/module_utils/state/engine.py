@@ -210,7 +210,7 @@ class Engine:
         """Undo a batch from what is there now; it can be cut off at any place and done again."""
         mark = self._mark(batch.number)
         apply.sweep(self.host, batch.steps, mark)
-        needed = apply.back(self.host, batch.steps, on_conflict)
+        needed = apply.back(self.host, batch.steps, on_conflict, is_half_done=True)
         apply.sweep(self.host, needed, f"{mark}-back")
         apply.do(self.host, needed, f"{mark}-back", self.store.content)
         derived = [one for one in self.due() if one.key in {each.key for each in batch.derived}]

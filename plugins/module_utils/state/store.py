@@ -11,7 +11,7 @@ restarted · ``lock``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from ..host import disk
@@ -120,26 +120,16 @@ class Store:
         """The number of the newest generation, 0 before the first."""
         target = disk.target_of(f"{self._base}/current")
         if target is None:
-            if any(name.isdigit() and self._is_whole(name) for name in disk.names_in(f"{self._base}/generations")):
-                return self._before_first()
             return 0
         number = target.rpartition("/")[2]
         if not number.isdigit():
             raise damaged("current", f"it leads to {target}")
         return int(number)
 
-    def _is_whole(self, name: str) -> bool:
-        return disk.content_of(f"{self._base}/generations/{name}/manifest.json") is not None
-
-    def _before_first(self) -> int:
-        """Generation 1 may be written and not committed yet; later ones without ``current`` mean that it was lost."""
-        if any(name.isdigit() and int(name) > 1 for name in disk.names_in(f"{self._base}/generations")):
-            raise damaged("current", "not there")
-        return 0
-
     def generations(self) -> tuple[Generation, ...]:
         """All committed generations that are kept, oldest first, without a gap up to the current one."""
         current = self.current()
+        self._later(current)
         there = sorted(int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit())
         numbers = [number for number in there if number <= current]
         if current and (not numbers or numbers != list(range(numbers[0], current + 1))):
@@ -148,7 +138,7 @@ class Store:
 
     def _generation(self, number: int) -> Generation:
         name = f"generations/{number}/manifest.json"
-        content = disk.content_of(f"{self._base}/{name}")
+        content = disk.content_of(self._manifest(number))
         if content is None:
             raise damaged(name, "not there")
         try:
@@ -171,11 +161,27 @@ class Store:
         disk.remove_tree(f"{self._base}/generations/{number}")
 
     def drop_uncommitted(self) -> None:
-        """Remove generations that were written and never became current."""
-        current = self.current()
-        for name in disk.names_in(f"{self._base}/generations"):
-            if name.isdigit() and int(name) > current:
-                self.drop_generation(int(name))
+        """Remove generations that were written and never became current, and those that sealing has made one."""
+        for number in self._later(self.current()):
+            self.drop_generation(number)
+
+    def _later(self, current: int) -> list[int]:
+        """Generations after the current one. A crash leaves one, and its journal; others mean a change by hand."""
+        later = [int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit()]
+        later = sorted(number for number in later if number > current)
+        whole = [number for number in later if disk.content_of(self._manifest(number)) is not None]
+        if whole and not self._is_explained(whole, current):
+            raise damaged("current", f"generation {current or 'none'}, and generation {whole[-1]} is there")
+        return later
+
+    def _manifest(self, number: int) -> str:
+        return f"{self._base}/generations/{number}/manifest.json"
+
+    def _is_explained(self, whole: Sequence[int], current: int) -> bool:
+        last = self._generation(whole[-1])
+        if len(whole) == 1 and disk.content_of(f"{self._base}/journal/{last.journal}.jsonl") is not None:
+            return True
+        return current == 1 and self._generation(1).journal == last.journal
 
     # What is due
 

@@ -247,13 +247,17 @@ def test_a_file_with_two_names_is_refused(node):
     assert (node.root / "etc/other").read_text() == "x"
 
 
-@pytest.mark.parametrize("name", ["generations/1/manifest.json", "current", "due.json", "journal/2-x.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["generations/1/manifest.json", "current", "current gone", "current back", "due.json", "journal/2-x.jsonl"]
+)
 def test_a_damaged_state_folder_is_refused_and_nothing_changes(node, name):
+    node.files({A: "one"})
     node.files({A: "a"})
-    place = node.root / STATE / name
-    if name == "current":
+    place = node.root / STATE / name.split()[0]
+    if name.startswith("current"):
         place.unlink()
-        place.symlink_to("generations/7")
+        if "gone" not in name:
+            place.symlink_to("generations/1" if "back" in name else "generations/7")
     elif name.startswith("journal"):
         place.write_text("".join(f"{'0' * 64} {json.dumps({'t': 'begin', 'at': str(one)})}\n" for one in range(2)))
     else:
