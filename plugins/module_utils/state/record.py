@@ -10,12 +10,15 @@ was changed, moved or taken out is found. Only the last line may be torn: a cras
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 from ..model.plan import Command, Derived, PathStep, Proof, Restart, Setting, State, digest
 
 Step = Union[PathStep, Setting, Command]
+
+_CHECKSUM = re.compile(rb"[0-9a-f]{64}\Z")
 
 
 def state_row(state: State) -> dict[str, Any]:
@@ -139,8 +142,9 @@ def read(name: str, content: bytes) -> Optional[Journal]:
     for number, piece in enumerate(pieces, 1):
         row, told = _row(piece, checksum)
         if row is None:
-            if any(_row(later, None)[0] is not None for later in pieces[number:]):
-                raise ValueError(f"line {number} is damaged and others follow")
+            # what a crash tears is no whole JSON object any more, and nothing whole follows it
+            if any(_row(one, None)[0] is not None for one in pieces[number - 1 :]):
+                raise ValueError(f"line {number} is damaged, or was changed by hand")
             break
         rows.append(row)
         checksum, length = told, length + len(piece) + 1
@@ -155,9 +159,9 @@ def read(name: str, content: bytes) -> Optional[Journal]:
 def _row(piece: bytes, before: Optional[str]) -> tuple[Optional[Mapping[str, Any]], str]:
     """One line's object and checksum; no object where it is not sound. ``before`` None: its place is not judged."""
     told, space, text = piece.partition(b" ")
-    if not space or len(told) != 64:
+    if not space or not _CHECKSUM.match(told):
         return None, ""
-    checksum = told.decode("ascii", "replace")
+    checksum = told.decode("ascii")
     if before is not None and digest(before.encode() + b"\n" + text) != checksum:
         return None, ""
     try:
