@@ -31,9 +31,4 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     asked = read(wish)
     about_modules = modules.decide(seen, asked)
     images = ramdisk.decide(seen, about_modules) if asked.needs_initramfs else Plan()
-    about_values = values.decide(seen, asked)
-    about_boot = boot.decide(seen, asked)
-    plan = together((about_boot, about_values, about_modules, images))
-    files = tuple(step for step in plan.steps if not hasattr(step, "probe") and hasattr(step, "is_edit"))
-    # First what lasts, then what runs: a module is loaded with the options that were just written.
-    return plan._replace(steps=files + tuple(step for step in plan.steps if step not in files))
+    return together((about_modules, images, values.decide(seen, asked), boot.decide(seen, asked)))

@@ -16,9 +16,9 @@ from .seen import GRUB_FILE, NOTES_FILE, Seen
 from .wish import Wish, size_text
 
 _PROOF = (
-    '[ -f "$1" ] || exit 0; words=$(sed -n "s/^[[:space:]]*linux[a-z0-9]*[[:space:]]//p" "$0") || exit 1; '
+    '[ -f "$1" ] || exit 0; lines=$(sed -n "s/^[[:space:]]*linux[a-z0-9]*[[:space:]]\\(.*\\)/ \\1 /p" "$0") || exit 1; '
     'sed -n "s/^# argument: //p" "$1" | { while IFS= read -r one; do '
-    'printf "%s\\n" "$words" | grep -qF -e " $one" || exit 1; done; echo "${1#/}"; }'
+    'printf "%s\\n" "$lines" | grep -qF -e " $one " || exit 1; done; echo "${1#/}"; }'
 )
 """Prints the path of our drop-in where the menu holds each argument that it notes, and nothing where it is absent."""
 
@@ -106,13 +106,11 @@ def _grub(seen: Seen, wanted: Sequence[Group]) -> Plan:
         _check_effect([*before, (GRUB_FILE, text), *after], needed)
     content = None if text is None else text.encode()
     steps = file_step(GRUB_FILE, seen.at(GRUB_FILE), content, f"adds {codec.line_of(needed) or 'nothing any more'}")
-    missing = [one for group in needed for one in group if one not in boot.menu_arguments]
     derived: tuple[Derived, ...] = ()
-    if boot.menu is not None and (steps or missing):
+    if boot.menu is not None and steps:
         lines = ((GRUB_FILE.lstrip("/"), GRUB_FILE),)
         proof = Proof(("sh", "-c", _PROOF, boot.menu, GRUB_FILE), lines)
-        why = f"it is made from {GRUB_FILE}" if steps else f"it lacks {' '.join(missing)}"
-        derived = (Derived(f"boot menu {boot.menu}", (boot.makes_menu,), why, proof),)
+        derived = (Derived(f"boot menu {boot.menu}", (boot.makes_menu,), f"it is made from {GRUB_FILE}", proof),)
     return Plan(steps, derived, reboot=_dropped(seen, needed, steps))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from ...codec import boot_entry
-from ...codec.command_line import arguments
 from ...codec.grub import read_environment
 from ...host.door import Host
 from ...model.answer import Answer
@@ -24,7 +23,6 @@ _ENTRIES = "loader/entries"
 _DEFAULTS = "/etc/default/grub"
 _LATER = "/etc/kernel/cmdline"
 _BLS = re.compile(r"^\s*blscfg\s*$", re.MULTILINE)
-_LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+\S+\s*(.*)$", re.MULTILINE)
 
 
 def find(host: Host, following: Answer) -> tuple[Boot, list[str]]:
@@ -62,9 +60,7 @@ def _grub(host: Host, menu: Optional[Text], mkconfig: str) -> Boot:
     paths = [path for path in (_DEFAULTS, *(f"{folder}/{name}" for name in names)) if path != GRUB_FILE]
     if menu is None:
         return Boot("grub", defaults=tuple(_texts(host, paths)))
-    words = [word for line in _LINUX.findall(menu.text) for word in arguments(line)]
-    make = (mkconfig, "-o", menu.path)
-    return Boot("grub", "", menu.path, make, tuple(dict.fromkeys(words)), tuple(_texts(host, paths)))
+    return Boot("grub", "", menu.path, (mkconfig, "-o", menu.path), tuple(_texts(host, paths)))
 
 
 def _texts(host: Host, paths: Sequence[str]) -> Iterator[Text]:

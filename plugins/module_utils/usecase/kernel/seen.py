@@ -54,8 +54,8 @@ class Ramdisk(NamedTuple):
 class Boot(NamedTuple):
     """Where the kernel's command line comes from. ``kind`` is ``grub``, ``entries`` or empty, ``reason`` why empty.
 
-    ``menu`` is the path of a grub.cfg and ``menu_arguments`` what its kernels get; ``defaults`` are the scripts that
-    grub-mkconfig reads, ours left out. ``entry`` is the entry that boots next, ``later`` the file that entries to come
+    ``menu`` is the path of a grub.cfg and ``makes_menu`` what makes it; ``defaults`` are the scripts that grub-mkconfig
+    reads, ours left out. ``entry`` is the entry that boots next, ``later`` the file that entries to come
     are made from, each None where there is none; ``variables`` those of GRUB's environment.
     """
 
@@ -63,7 +63,6 @@ class Boot(NamedTuple):
     reason: str = ""
     menu: Optional[str] = None
     makes_menu: tuple[str, ...] = ()
-    menu_arguments: tuple[str, ...] = ()
     defaults: tuple[Text, ...] = ()
     entry: Optional[str] = None
     later: Optional[str] = None
