@@ -112,6 +112,7 @@ def rolled_back(call: Call) -> Outcome:
 
 def _going_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Plan]:
     plan = _feasible(engine.way_back(number, call.wish["on_conflict"]), engine.host)
+    plan = plan._replace(steps=apply.parents(engine.host, plan.steps))
     for step in plan.steps:
         if isinstance(step, PathStep):
             apply.check(engine.host, step)
@@ -227,7 +228,7 @@ def _foreseen(engine: Engine, plan: Plan, call: Call) -> tuple[Outcome, Plan]:
     """What the call will do, and the plan of it without the paths that are left to others."""
     host = engine.host
     plan = judged(engine, plan, call.wish["on_conflict"])
-    plan = plan._replace(steps=tuple(apply.parents(host, plan.steps)))
+    plan = plan._replace(steps=apply.parents(host, plan.steps))
     if host.is_live:
         wished = {one.key for one in plan.derived}
         plan = plan._replace(derived=plan.derived + tuple(one for one in engine.due() if one.key not in wished))

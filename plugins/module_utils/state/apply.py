@@ -234,16 +234,17 @@ def prove(host: Host, key: str, proof: Proof) -> None:
             raise VerifyError("prove", key, f"{line} is {found}", wanted, f"run {proof.argv[0]} by hand and look")
 
 
-def parents(host: Host, steps: Iterable[Step]) -> list[Step]:
+def parents(host: Host, steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, with those for folders that are missing above new files before them."""
     ready: list[Step] = []
-    seen: set[str] = set()
+    seen = {step.key for step in steps}
     for step in steps:
         if isinstance(step, PathStep) and step.after.kind in ("file", "link"):
-            ready += [one for one in _missing(host, step.path) if one.path not in seen]
-            seen.update(one.key for one in ready)
+            missing = [one for one in _missing(host, step.path) if one.path not in seen]
+            seen.update(one.path for one in missing)
+            ready += missing
         ready.append(step)
-    return ready
+    return tuple(ready)
 
 
 def _missing(host: Host, path: str) -> list[PathStep]:

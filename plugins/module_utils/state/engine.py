@@ -151,14 +151,13 @@ class Engine:
     def apply(self, plan: Plan, verify: Callable[[], None]) -> None:
         """Do a plan: journaled, applied, proven, and seen by ``verify``. On any error all of it is taken back."""
         number = 0 if self.journal is None else self.journal.next_batch
-        steps = tuple(apply.parents(self.host, plan.steps))
-        batch = Batch(number, self._caller.what, steps, plan.derived, plan.restarts)
-        contents = [one for step in steps if isinstance(step, PathStep) for one in _contents(step)]
+        batch = Batch(number, self._caller.what, plan.steps, plan.derived, plan.restarts)
+        contents = [one for step in plan.steps if isinstance(step, PathStep) for one in _contents(step)]
         self.store.keep(contents)
         self._add_due(plan.derived, plan.restarts)
         self._write([record.batch_row(batch)])
         try:
-            apply.do(self.host, steps, self._mark(number), self.store.content)
+            apply.do(self.host, plan.steps, self._mark(number), self.store.content)
             if self.host.is_live:
                 self._make(plan.derived)
             verify()
