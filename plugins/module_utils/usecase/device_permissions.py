@@ -57,7 +57,8 @@ class Node(NamedTuple):
 class Seen(NamedTuple):
     """What was found.
 
-    ``present`` are the makers in the node, None where this root cannot tell. ``groups`` are numbers by name.
+    ``present`` are the makers in the node, None where this root cannot tell. ``groups`` are numbers by name, of
+    the node's own files; ``distant_groups`` are those wanted ones that only its name service knows.
     ``other_rules`` and ``other_options`` are the texts of others' files by path: those that give a group or mode, and
     those about a module of a driver that makes its own device files. ``held`` is by maker; ``unlinked`` are the files
     without a link in ``/dev/char``.
@@ -74,6 +75,7 @@ class Seen(NamedTuple):
     other_options: Mapping[str, str] = {}
     held: Mapping[str, Held] = {}
     unlinked: tuple[SelfMade, ...] = ()
+    distant_groups: tuple[str, ...] = ()
 
 
 def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
@@ -81,21 +83,25 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     present = _present(host)
     chosen = {name for name in _chosen(wish, present) if name in permissions.known()}
     aspects = {name: permissions.permissions_of(name) for name in sorted(chosen)}
-    wanted = {match.group for one in aspects.values() for match in one.matches} | {wish["group"] or ""}
     driven = {name: one.driven for name, one in aspects.items() if one.driven is not None}
     held = {name: one.held(host) for name, one in driven.items()} if host.is_live else {}
+    groups = _groups(host)
+    usual = {match.group for one in aspects.values() for match in one.matches}
+    usual |= {one.group for one in driven.values()}
+    wanted = {wish["group"] or one for one in usual} - groups.keys()
     return Seen(
         host.is_live,
         host.is_live and host.exists("/run/udev/control"),
         present,
         disk.found(host, RULES),
         disk.found(host, MODULE_OPTIONS),
-        _groups(host, wanted | {one.group for one in driven.values()}),
+        groups,
         tuple(node for one in aspects.values() for match in one.matches for node in _nodes(host, match)),
         _texts(host, _RULE_FOLDERS, ".rules", RULES, ("GROUP", "MODE")),
         _texts(host, _MODPROBE_FOLDERS, ".conf", MODULE_OPTIONS, [one.module for one in driven.values()]),
         held,
         tuple(node for one in held.values() for node in one.nodes if not _is_linked(host, node)),
+        tuple(sorted(one for one in wanted if host.is_live and _is_distant(host, one))),
     )
 
 
@@ -116,15 +122,18 @@ def _present(host: Host) -> Optional[tuple[str, ...]]:
     return tuple(sorted(found))
 
 
-def _groups(host: Host, wanted: Iterable[str]) -> dict[str, int]:
-    """All groups of the node's files, and those of ``wanted`` that only its name service knows."""
+def _groups(host: Host) -> dict[str, int]:
+    """All groups of the node's own files."""
     found: dict[str, int] = {}
     # Images whose /etc is not theirs keep the system's groups in /usr/lib (nss-altfiles).
     for path in ("/usr/lib/group", "/etc/group"):
         found.update(_rows(host.read(path).value or ""))
-    for name in sorted(set(wanted) - found.keys() - {""}) if host.is_live else ():
-        found.update(_rows(command.run(host, ("getent", "group", name), _ASK_SECONDS).stdout))
     return found
+
+
+def _is_distant(host: Host, group: str) -> bool:
+    ran = command.run(host, ("getent", "group", group), _ASK_SECONDS)
+    return ran.status == 0 and any(name == group for name, _number in _rows(ran.stdout))
 
 
 def _rows(text: str) -> Iterator[tuple[str, int]]:
@@ -233,7 +242,7 @@ def _plan(
     seen: Seen, wish: Mapping[str, Any], matches: tuple[Match, ...], mode: int, driven: Mapping[str, Driven]
 ) -> Plan:
     usual = {one.group for one in matches} | {one.group for one in driven.values()}
-    groups, commands = _with_groups(seen.groups, sorted({wish["group"] or one for one in usual}))
+    groups, commands = _with_groups(seen, sorted({wish["group"] or one for one in usual}))
     rules = [_rule(match, wish["group"] or match.group, mode) for match in matches]
     _judge_rules(seen, wish, matches, mode)
     text = udev.render(_comments(), rules).encode() if rules else None
@@ -254,12 +263,16 @@ def _comments() -> tuple[str, ...]:
     return (_OWNED, "The colons make an assignment final: no rule that is read later changes it.")
 
 
-def _with_groups(known: Mapping[str, int], names: Iterable[str]) -> tuple[dict[str, int], list[Command]]:
+def _with_groups(seen: Seen, names: Iterable[str]) -> tuple[dict[str, int], list[Command]]:
     """All groups with those that are to be made, under numbers that are free, and the steps that make them."""
-    groups, commands = dict(known), []
+    groups, commands = dict(seen.groups), []
     for name in names:
         if name in groups:
             continue
+        if name in seen.distant_groups:
+            # udev asks before there is a network, and passes over what it does not find.
+            found, expected = "one that only the name service knows", "one of /etc/group"
+            raise InputError("use", f"group {name}", found, expected, "name a group of this node, or none")
         taken = set(groups.values())
         number = next((one for one in _SYSTEM_GIDS if one not in taken), None)
         if number is None:

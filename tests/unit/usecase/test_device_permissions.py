@@ -51,6 +51,7 @@ def seen_of(told):
     told.update({key: found(told.get(key)) for key in FILES})
     told["nodes"] = tuple(usecase.Node(**octal(one)) for one in told.get("nodes", ()))
     told["unlinked"] = tuple(SelfMade(**octal(one)) for one in told.get("unlinked", ()))
+    told["distant_groups"] = tuple(told.get("distant_groups", ()))
     held = {}
     for name, one in told.get("held", {}).items():
         nodes = tuple(SelfMade(**{**octal(node), "again": tuple(node["again"])}) for node in one.get("nodes", ()))
