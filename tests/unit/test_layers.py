@@ -54,7 +54,7 @@ ENGINES = {"docker", "containerd", "crio", "cri-o", "podman"}
 
 _BASED = set(OUTER) - {"modules", "doc_fragments", "plugin_utils"}
 _BASES = ("ansible.plugins.", "ansible.errors.")  # a plugin is a class of Ansible's own kind, and raises its errors
-_NEWER_STANDARD = {"compression"}  # Python 3.14, imported where it is there
+_NEWER_STANDARD = {"compression", "tomllib"}  # Python 3.14 and 3.11, imported where they are there
 _IO_MODULES = {"io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 _CONTROL_HOST = {"machine": {"yaml"}, "report": {"yaml", "jinja2"}}
 _VAGUE = re.compile(r"(^|_)(utils?|common|helpers?|managers?)(_|$)")
