@@ -86,8 +86,8 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     driven = {name: one.driven for name, one in aspects.items() if one.driven is not None}
     held = {name: one.held(host) for name, one in driven.items()} if host.is_live else {}
     groups = _groups(host)
-    usual = {match.group for one in aspects.values() for match in one.matches}
-    usual |= {one.group for one in driven.values()}
+    matches = [match for one in aspects.values() for match in one.matches]
+    usual = {match.group for match in matches} | {one.group for one in driven.values()}
     wanted = {wish["group"] or one for one in usual} - groups.keys()
     return Seen(
         host.is_live,
@@ -96,7 +96,7 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
         disk.found(host, RULES),
         disk.found(host, MODULE_OPTIONS),
         groups,
-        tuple(node for one in aspects.values() for match in one.matches for node in _nodes(host, match)),
+        tuple(node for match in matches if host.is_live for node in nodes(host, match)),
         _texts(host, _RULE_FOLDERS, ".rules", RULES, ("GROUP", "MODE")),
         _texts(host, _MODPROBE_FOLDERS, ".conf", MODULE_OPTIONS, [one.module for one in driven.values()]),
         held,
@@ -143,10 +143,8 @@ def _rows(text: str) -> Iterator[tuple[str, int]]:
             yield fields[0], int(fields[2])
 
 
-def _nodes(host: Host, match: Match) -> Iterator[Node]:
-    """The device files of a match that are here now, where a kernel answers."""
-    if not host.is_live:
-        return
+def nodes(host: Host, match: Match) -> Iterator[Node]:
+    """The device files of a match that are here now."""
     if not match.subsystem:
         for name in host.list("/dev").value or ():
             if udev.fits(match.names, name):
@@ -162,8 +160,8 @@ def _nodes(host: Host, match: Match) -> Iterator[Node]:
 def _is_below(host: Host, device: str, match: Match) -> bool:
     """Whether the device of a device file is the one that the match means."""
     if match.vendor_ids:
-        vendor, function, kind = (host.read(f"{device}/{one}").value or "" for one in ("vendor", "device", "class"))
-        if vendor[2:] not in match.vendor_ids or function[2:] in match.not_devices or kind.startswith("0x06"):
+        vendor, function = (host.read(f"{device}/{one}").value or "" for one in ("vendor", "device"))
+        if vendor[2:] not in match.vendor_ids or function[2:] in match.not_devices:
             return False
     if match.parents and not udev.fits(match.parents, (host.resolve(device).value or "").rpartition("/")[2]):
         return False
@@ -348,7 +346,7 @@ def _judge_rules(seen: Seen, wish: Mapping[str, Any], matches: Iterable[Match], 
         wanted = {"GROUP": (group, str(seen.groups.get(group, group))), "MODE": (f"{mode:04o}", f"{mode:03o}")}
         for path, text in seen.other_rules.items():
             is_before = path.rpartition("/")[2] < RULES.rpartition("/")[2]
-            is_a_humans = path.startswith(("/etc/", "/run/")) and wish["on_conflict"] != "overwrite"
+            is_a_humans = path.startswith(("/etc/", "/run/")) and wish.get("on_conflict") != "overwrite"
             for key, value, line, is_final in _said(text, match):
                 overrules = is_final and is_before
                 if value not in wanted[key] and (overrules or is_a_humans):

@@ -9,11 +9,14 @@ compared without their comments.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.codec import udev
+from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
 from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Found, PathStep, State, digest
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import device_permissions as usecase
@@ -215,6 +218,83 @@ def test_files_about_the_module_are_seen_where_a_driver_makes_its_own_files(node
         "/etc/modprobe.d/nvidia.conf"
     ]
     assert usecase.observe(node(tree), {**WISH, "makers": ["intel"]}).other_options == {}
+
+
+DRM = "/sys/class/drm"
+NODES = {
+    "card0": (f"{GPU}/drm/card0", "dri/card0", (226, 0)),
+    "card0-DP-1": (f"{GPU}/drm/card0/card0-DP-1", None, None),
+    "renderD128": (f"{GPU}/drm/renderD128", "dri/renderD128", (226, 128)),
+    "card1": (f"{CONSOLE}/drm/card1", "dri/card1", (226, 1)),
+    "renderD129": ("/sys/devices/platform/amdgpu_xcp_0/drm/renderD129", "dri/renderD129", (226, 129)),
+    "renderD130": ("/sys/devices/platform/other/drm/renderD130", "dri/renderD130", (226, 130)),
+}
+
+
+class Nodes(Host):
+    """A tree whose device files are some, as those of a tree without root cannot be."""
+
+    numbers = {f"/dev/{file}": number for _place, file, number in NODES.values()} | {"/dev/mxcd": (250, 0)}
+
+    def status(self, path):
+        status, reason = super().status(path)
+        if status is None or path not in self.numbers:
+            return status, reason
+        major, minor = self.numbers[path]
+        return status._replace(kind="char", mode=0o666, uid=0, gid=7, major=major, minor=minor), None
+
+
+def files_of(node, maker, more=()):
+    tree = {**TREE, **dict.fromkeys(more, ""), "/dev/dri/card9": ""}
+    for name, (place, file, number) in NODES.items():
+        tree[f"{DRM}/{name}"] = ("link", f"../../..{place}")
+        tree[f"{place}/uevent"] = f"MAJOR=226\nDEVNAME={file}\n" if file else "DEVTYPE=drm_connector\n"
+        tree[f"{place}/device"] = ("link", "../.." if file else "..")
+        if number is not None:
+            tree[f"/dev/{file}"] = ""
+            tree[f"/sys/dev/char/{number[0]}:{number[1]}"] = ("link", f"../../..{place}")
+    host = node(tree, Nodes)
+    found = [one for match in usecase.permissions.permissions_of(maker).matches for one in usecase.nodes(host, match)]
+    return {one.path: (one.usual_group, one.gid, one.mode) for one in found}
+
+
+def test_only_the_makers_own_device_files_are_seen(node):
+    """Not the console's card, no connector, no file of another driver; partitions by the name of their device."""
+    assert files_of(node, "amd") == {
+        "/dev/dri/card0": ("video", 7, 0o666),
+        "/dev/dri/renderD128": ("render", 7, 0o666),
+        "/dev/dri/renderD129": ("render", 7, 0o666),
+    }
+    assert files_of(node, "nvidia") == {}
+
+
+def test_a_device_file_that_only_its_name_tells_counts_where_the_kernel_made_it(node):
+    assert files_of(node, "metax", ["/dev/mxcd"]) == {}
+    assert files_of(node, "metax", ["/dev/mxcd", "/sys/dev/char/250:0/uevent"]) == {"/dev/mxcd": ("render", 7, 0o666)}
+
+
+def test_a_display_that_computes_nothing_is_left_out(node):
+    assert files_of(node, "amd") != {}
+    host = node({f"{GPU}/device": "0x515e\n"}, Nodes)
+    for match in usecase.permissions.permissions_of("amd").matches:
+        assert "/dev/dri/card0" not in [one.path for one in usecase.nodes(host, match)]
+
+
+def test_a_part_of_a_larger_call_needs_no_shared_option():
+    wish = {name: value for name, value in WISH.items() if name in usecase.OPTIONS}
+    assert usecase.decide(seen_of({"present": ["intel"]}), wish).steps
+
+
+def test_udev_itself_takes_every_makers_rules(tmp_path):
+    udevadm = shutil.which("udevadm", path="/usr/bin:/bin:/usr/sbin:/sbin")
+    told = subprocess.run([udevadm, "--version"], capture_output=True, text=True, check=False) if udevadm else None
+    if told is None or not told.stdout.strip().isdigit() or int(told.stdout) < 254:
+        pytest.skip("udevadm verify came with systemd 254")
+    plan = usecase.decide(seen_of({}), {**WISH, "makers": list(usecase.permissions.known()), "group": "root"})
+    file = tmp_path / "70-try.rules"
+    file.write_bytes(plan.steps[0].new)
+    done = subprocess.run([udevadm, "verify", str(file)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_unknown_maker_is_left_to_the_decision(node):
