@@ -5,6 +5,7 @@
 
 All tasks of one ``ansible-playbook`` have the same parent process, and so share one journal on the node without a
 variable. Only here can be told whether a run that left a journal open is over: its process was on this machine.
+What each call did is left on the control host when ``report_dir`` is set.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from typing import Any, Optional
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.accelerator.ops.plugins.plugin_utils import this_run
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir
+
+_TOLD = (
+    *("changed", "plan", "generation", "journal", "deferred", "restart", "reboot_required", "reboot_reasons"),
+    *("taken_back", "error"),
+)
+"""What of a result is left for the report."""
 
 
 class ActionModule(ActionBase):
@@ -27,9 +36,37 @@ class ActionModule(ActionBase):
         if result.get("skipped") or result.get("failed"):
             return result
         variables = task_vars or {}
+        result.update(outcome(lambda: self._reported(variables)))
+        return result
+
+    def _reported(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """The call, with its result left for the report. A folder that cannot be used stops it before it is done."""
         arguments = {**self._task.args}
+        named = arguments.pop("report_dir", None)
+        if not named or self._task.async_val:
+            return self._owned(arguments, variables)
+        folder, host = ReportDir(str(named)), str(variables["inventory_hostname"])
+        folder.claim()
+        result = self._owned(arguments, variables)
+        told = {name: plain(result[name]) for name in _TOLD if name in result}
+        if result.get("failed") or result.get("unreachable"):
+            told["message"] = one_line(str(result.get("msg") or "no message"))
+        folder.add_change(
+            host,
+            {
+                **told,
+                "module": str(self._task.action).rpartition(".")[2],
+                "root": str(arguments.get("root") or "/"),
+                "is_check": bool(self._task.check_mode),
+                "is_done": not (result.get("failed") or result.get("unreachable")),
+            },
+        )
+        return result
+
+    def _owned(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        """The call by this run, after what a run that is over has left."""
         arguments["run"] = arguments.get("run") or this_run.name(variables, os.environ)
-        result.update(self._call(arguments, variables))
+        result = self._call(arguments, variables)
         owner = _owner(result)
         if owner is not None and not self._task.async_val and this_run.is_over(owner):
             result = self._call({**arguments, "dead_run": owner}, variables)

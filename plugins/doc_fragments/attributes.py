@@ -108,6 +108,11 @@ options:
   dead_run:
     description: A run that is known to be over, so that its open journal may be adopted. Set by the action plugin.
     type: str
+  report_dir:
+    description:
+      - A folder on the control host where the result is left for the page that M(accelerator.ops.survey_report) makes,
+        in check mode too.
+    type: path
 attributes:
   check_mode:
     support: full

@@ -16,7 +16,7 @@ from typing import Any, Callable
 from .host import command, disk
 from .host.door import Host
 from .model.call import Call, Outcome
-from .model.errors import ConflictError, InputError, VerifyError
+from .model.errors import ConflictError, InputError, VerifyError, joined
 from .model.plan import ABSENT, PathStep, Plan, diffs, rows
 from .state import apply
 from .state.engine import Caller, Engine, anonymous, unwritable
@@ -28,6 +28,7 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     "restart": {"type": "str", "choices": ["never", "if_idle", "always"], "default": "if_idle"},
     "run": {"type": "str"},
     "dead_run": {"type": "str"},
+    "report_dir": {"type": "path"},
 }
 """The options of every changing module; their documentation is the fragment ``attributes.changes``."""
 
@@ -255,9 +256,14 @@ def _told(engine: Engine, plan: Plan, call: Call) -> Outcome:
 
 
 def judged(engine: Engine, plan: Plan, on_conflict: str) -> Plan:
-    """The plan without paths that are somebody else's and are to be kept. Raises ConflictError for ``refuse``."""
+    """The plan without paths that are somebody else's and are to be kept.
+
+    Raises one error of everything that stands in the way: the plan's blockers, files of others unless ``on_conflict``
+    says what happens to them, and paths that cannot be replaced.
+    """
     known = engine.known()
-    foreign: dict[str, object] = {}
+    foreign: dict[str, Mapping[str, str]] = {}
+    blockers = list(plan.blockers)
     for step in plan.steps:
         if not isinstance(step, PathStep):
             continue
@@ -267,25 +273,26 @@ def judged(engine: Engine, plan: Plan, on_conflict: str) -> Plan:
             if not step.before.is_same(ours):
                 foreign[step.path] = {"found": step.before.text(), "ours": ours.text()}
                 continue
-        apply.check(engine.host, step)
-    if not foreign:
-        return plan
+        try:
+            apply.check(engine.host, step)
+        except ConflictError as error:
+            blockers.append(error)
     if on_conflict == "refuse":
-        first = next(iter(foreign))
-        versions = foreign[first]
-        assert isinstance(versions, dict)
-        raise _is_foreign(first, versions, foreign)
+        blockers += [_is_foreign(path, versions) for path, versions in foreign.items()]
+    if blockers:
+        raise joined(blockers)
     return plan._replace(steps=tuple(step for step in plan.steps if step.key not in foreign))
 
 
-def _is_foreign(path: str, versions: Mapping[str, str], foreign: Mapping[str, object]) -> ConflictError:
-    more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+def _is_foreign(path: str, versions: Mapping[str, str]) -> ConflictError:
     ours = "no file of others" if versions["ours"] == "absent" else f"{versions['ours']}, as it was left"
-    return apply.conflict(path, f"{versions['found']}{more}", ours, {"conflicts": dict(foreign)})
+    return apply.conflict(path, versions["found"], ours, {"conflicts": {path: dict(versions)}})
 
 
 def _verify(again: Plan, kept: set[str]) -> None:
-    """Raise VerifyError where a second look still finds something to do."""
+    """Raise VerifyError where a second look still finds something to do, or what stands in the way now."""
+    if again.blockers:
+        raise joined(again.blockers)
     left = [step for step in again.steps if step.key not in kept]
     if left:
         step = left[0]

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The folder on the control host where a run leaves the facts of each host, and its report.
 
-``facts/<host>.json`` is written by the action plugin of ``accelerator_facts``. Each file names the run that it
+``facts/<host>.json`` is written by the action plugin of ``accelerator_facts``, ``changes/<host>.json`` by that of all
+changing modules. Each file names the run that it
 belongs to, so that what an earlier run saw is never reported as seen now. ``.run.json`` names the run that has the
 folder: two that write at once would take each other's facts.
 """
@@ -61,11 +62,20 @@ def _owner_in(text: bytes) -> Optional[Owner]:
 
 
 def facts_name(host: str) -> str:
-    """The file of a host below the folder; any inventory name gives a safe and distinct one."""
+    """The file of a host's facts below the folder; any inventory name gives a safe and distinct one."""
+    return f"facts/{_file_name(host)}"
+
+
+def changes_name(host: str) -> str:
+    """The file below the folder that says what was changed on a host."""
+    return f"changes/{_file_name(host)}"
+
+
+def _file_name(host: str) -> str:
     name = quote(host, safe="", errors="surrogatepass")
     if len(name) > _LONGEST:
         name = f"{name[: _LONGEST - 33]}~{hashlib.sha256(host.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-    return f"facts/{name}.json"
+    return f"{name}.json"
 
 
 def _replace(file: BinaryIO, content: bytes) -> None:
@@ -170,7 +180,7 @@ class ReportDir:
 
     def sweep(self) -> None:
         """Remove what killed runs left unfinished."""
-        for folder in (self.path, self.place("facts")):
+        for folder in (self.path, self.place("facts"), self.place("changes")):
             whole_file.sweep(folder)
 
     def write_host(self, host: str, entry: dict[str, Any]) -> str:
@@ -178,6 +188,23 @@ class ReportDir:
         return self.write(
             facts_name(host), json.dumps({"run": run_id(), "host": host, **entry}, indent=1, sort_keys=True) + "\n"
         )
+
+    def add_change(self, host: str, change: Mapping[str, Any]) -> None:
+        """Add what a task of this run did to a host, after what tasks before it did; of earlier runs nothing stays."""
+        changes = [*self.changes(host, run_id()), change]
+        entry = {"run": run_id(), "host": host, "changes": changes}
+        self.write(changes_name(host), json.dumps(entry, indent=1, sort_keys=True) + "\n")
+
+    def changes(self, host: str, run: str) -> list[Any]:
+        """What tasks of a run did to a host, in order; nothing where there is no such file, or one of another run."""
+        try:
+            entry = json.loads(self.read(changes_name(host)) or "null")
+        except (ValueError, RecursionError):
+            return []
+        if not isinstance(entry, dict) or (entry.get("host"), entry.get("run")) != (host, run):
+            return []
+        changes = entry.get("changes")
+        return changes if isinstance(changes, list) else []
 
     def _unusable(self, verb: str, name: str, error: OSError) -> InputError:
         return InputError(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class OpsError(Exception):
     """One line for a human, and the same as data.
@@ -89,3 +91,25 @@ class RecoveryError(OpsError):
     """The state of earlier runs on the node is damaged, or cannot be put back by itself."""
 
     code = "recovery"
+
+
+def joined(errors: Sequence[OpsError]) -> OpsError:
+    """One error of several (at least one), of the kind of the first.
+
+    ``details.blockers`` has each of them, ``details.conflicts`` the files of others that any of them names. One alone
+    keeps its own line.
+    """
+    first = errors[0]
+    details: dict[str, object] = {"blockers": [{"message": str(one), **one.as_dict()} for one in errors]}
+    conflicts: dict[str, object] = {}
+    for one in errors:
+        named = one.details.get("conflicts")
+        conflicts.update(named if isinstance(named, dict) else {})
+    if conflicts:
+        details["conflicts"] = conflicts
+    if len(errors) == 1:
+        first.details = {**first.details, **details}
+        return first
+    lines = " ".join(f"({number}) {one}" for number, one in enumerate(errors, 1))
+    found = f"{len(errors)} things stand in the way"
+    return type(first)("change", "this node", found, "none", f"mend all of them: {lines}", details)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
+from .errors import OpsError
+
 
 class State(NamedTuple):
     """What is at a path. ``kind`` is ``absent``, ``file``, ``link``, ``dir``, or another kind of ``Status``.
@@ -159,7 +161,8 @@ class Plan(NamedTuple):
     """Everything one call wants to do. Empty ``steps`` and ``derived``: nothing is to be done.
 
     ``reboot`` are the reasons why the node must boot anew before all is in effect (also where nothing is to be done
-    any more, until it has). ``deferred`` is what this root cannot have done now, and why.
+    any more, until it has). ``deferred`` is what this root cannot have done now, and why. ``blockers`` are the errors
+    that stand in the way: a plan with one is never done, nor any part of it.
     """
 
     steps: tuple[PathStep | Setting | Command, ...] = ()
@@ -167,6 +170,7 @@ class Plan(NamedTuple):
     restarts: tuple[Restart, ...] = ()
     reboot: tuple[str, ...] = ()
     deferred: tuple[str, ...] = ()
+    blockers: tuple[OpsError, ...] = ()
 
 
 def together(plans: tuple[Plan, ...]) -> Plan:
@@ -184,6 +188,7 @@ def together(plans: tuple[Plan, ...]) -> Plan:
         tuple(restarts.values()),
         tuple(dict.fromkeys(reason for plan in plans for reason in plan.reboot)),
         tuple(dict.fromkeys(reason for plan in plans for reason in plan.deferred)),
+        tuple(blocker for plan in plans for blocker in plan.blockers),
     )
 
 
