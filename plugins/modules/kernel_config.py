@@ -125,7 +125,7 @@ plan:
       subject: /etc/modprobe.d/accelerator-ops-blacklist.conf
       change: create
       undo: exact
-      why: keeps from loading nouveau
+      why: keeps nouveau from loading
 generation:
   description: The number of the generation; null when nothing has changed, in check mode, and with O(commit=later).
   returned: success

@@ -18,7 +18,7 @@ from .wish import Wish, size_text
 _PROOF = (
     '[ -f "$1" ] || exit 0; lines=$(sed -n "s/^[[:space:]]*linux[a-z0-9]*[[:space:]]\\(.*\\)/ \\1 /p" "$0") || exit 1; '
     'sed -n "s/^# argument: //p" "$1" | { while IFS= read -r one; do '
-    'printf "%s\\n" "$lines" | grep -qF -e " $one " || exit 1; done; echo "${1#/}"; }'
+    'printf "%s\\n" "$lines" | grep -qF -e " $one " || exit 0; done; echo "${1#/}"; }'
 )
 """Prints the path of our drop-in where the menu holds each argument that it notes, and nothing where it is absent."""
 

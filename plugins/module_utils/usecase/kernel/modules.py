@@ -36,18 +36,18 @@ def decide(seen: Seen, wish: Wish) -> Plan:
         steps += _options_steps(seen, wish)
     if refused is not None:
         text = modprobe.refused_text(refused, wish.is_hard).encode() if refused else None
-        steps += file_step(BLACKLIST_FILE, seen.at(BLACKLIST_FILE), text, _short("keeps from loading", refused))
+        steps += file_step(BLACKLIST_FILE, seen.at(BLACKLIST_FILE), text, f"keeps {_named(refused)} from loading")
     if wish.load is not None:
         _check_load(seen, wish.load, refused or ())
         load = modprobe.load_text(wish.load).encode() if wish.load else None
-        steps += file_step(LOAD_FILE, seen.at(LOAD_FILE), load, _short("loads at boot", wish.load))
+        steps += file_step(LOAD_FILE, seen.at(LOAD_FILE), load, f"loads {_named(wish.load)} at boot")
         if seen.is_live and wish.is_loaded_now:
             steps += _load_steps(seen, wish.load)
     return Plan(tuple(steps), reboot=tuple(_reboot(seen, wish, refused or ())), deferred=tuple(deferred))
 
 
-def _short(what: str, names: Iterable[str]) -> str:
-    return f"{what} {', '.join(names) or 'nothing any more'}"
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(names) or "nothing any more"
 
 
 def _module(seen: Seen, name: str) -> Module:
@@ -74,7 +74,7 @@ def _options_steps(seen: Seen, wish: Wish) -> tuple[PathStep, ...]:
         if file.path.rpartition("/")[2] > OPTIONS_FILE.rpartition("/")[2]:
             _check_options(file.path, file.text, options)
     text = modprobe.options_text(options).encode() if options else None
-    return file_step(OPTIONS_FILE, seen.at(OPTIONS_FILE), text, _short("sets options of", options))
+    return file_step(OPTIONS_FILE, seen.at(OPTIONS_FILE), text, f"sets options of {_named(options)}")
 
 
 def _check_options(path: str, text: str, options: Mapping[str, Mapping[str, str]]) -> None:
