@@ -78,10 +78,9 @@ def change(call: Call, observe: Observe, decide: Decide) -> Outcome:
         engine.join()
         wished = wanted()
         outcome, plan = _foreseen(engine, wished, call)
-        if plan.steps:
+        if plan.steps or plan.derived:
             kept = {step.key for step in wished.steps} - {step.key for step in plan.steps}
             engine.apply(plan, lambda: _verify(wanted(), kept))
-        engine.make_due()
         number = engine.commit() if call.wish["commit"] == "now" else None
         journal = None if engine.journal is None else engine.journal.id
         restarts = restart_rows(engine, plan, call.wish["restart"])

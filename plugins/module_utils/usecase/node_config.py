@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     """Look at the node for each wished part. Raises no typed error: a part that meets one has it in its place."""
-    parts = {name: _observe(host, name, wish[name]) for name in _PARTS if wish[name] is not None}
+    parts = {name: _observe(host, name, {**wish, **wish[name]}) for name in _PARTS if wish[name] is not None}
     return Seen(parts, preflight.observe(host))
 
 
@@ -46,7 +46,7 @@ def _observe(host: Host, name: str, wish: Mapping[str, Any]) -> Any:
 
 def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     """One plan of all wished parts, with all blockers. No part knows what another is about to write."""
-    plan = together(tuple(_decide(name, found, wish[name]) for name, found in seen.parts.items()))
+    plan = together(tuple(_decide(name, found, {**wish, **wish[name]}) for name, found in seen.parts.items()))
     if not (plan.steps or plan.derived or plan.blockers):
         return plan  # a node where nothing is to be done needs neither rights nor room
     return plan._replace(blockers=(*preflight.decide(seen.preflight, wish), *plan.blockers))
