@@ -153,7 +153,7 @@ def remove(real: str) -> None:
 
 
 def make_folder(real: str, state: State) -> None:
-    """Make one folder with its mode and owner, if it is not there. Lasting only after ``sync_folders``."""
+    """Make one folder with its mode and owner, if it is not there. Its name lasts only after ``sync_folders``."""
     try:
         os.mkdir(real, 0o700)
     except FileExistsError:
@@ -162,6 +162,7 @@ def make_folder(real: str, state: State) -> None:
         return
     _own(real, state)
     os.chmod(real, state.mode)
+    sync_folders([real])
 
 
 def remove_folder(real: str) -> bool:

@@ -57,8 +57,11 @@ def told(seen: State | str | bool) -> str:
     return seen if isinstance(seen, str) else ("present" if seen else "absent")
 
 
-def do(host: Host, steps: Sequence[Step], mark: str, content: Content) -> None:
+def do(host: Host, steps: Sequence[Step], mark: str, content: Content, keep: Sequence[int]) -> None:
     """Do steps in order. ``mark`` names what is staged: ``<mark>-<number>``. Raises ApplyError, ConflictError.
+
+    Programs inherit the open files ``keep``: a lock among them is held until they have ended, also those of a killed
+    module.
 
     A path that is no longer as its step found it is a conflict, and stops everything before it is touched.
     """
@@ -90,7 +93,9 @@ def do(host: Host, steps: Sequence[Step], mark: str, content: Content) -> None:
     _sync(changed)
     for other in steps:
         if not isinstance(other, PathStep):
-            _do_other(host, other)
+            _do_other(host, other, keep)
+    if any(isinstance(step, Command) for step in steps):
+        write_back(host)
 
 
 def _sync(folders: set[str]) -> None:
@@ -129,7 +134,15 @@ def _remove(step: PathStep, real: str) -> None:
         disk.remove(real)
 
 
-def _do_other(host: Host, step: Setting | Command) -> None:
+def write_back(host: Host) -> None:
+    """Make what programs wrote last: a power cut could else take it, after it was noted as done.
+
+    A file system that does not answer is no reason to fail: what is on it is not ours.
+    """
+    command.run(host, ("sync",), _COMMAND_SECONDS)
+
+
+def _do_other(host: Host, step: Setting | Command, keep: Sequence[int]) -> None:
     if isinstance(step, Setting):
         try:
             disk.set_value(host, step.path, step.after)
@@ -139,7 +152,7 @@ def _do_other(host: Host, step: Setting | Command) -> None:
     if look(host, step) == step.after:
         return
     argv = step.run if step.after else step.undo
-    ran = command.run(host, argv, _COMMAND_SECONDS)
+    ran = command.run(host, argv, _COMMAND_SECONDS, keep)
     if ran.reason is not None:
         raise ApplyError("run", " ".join(argv), ran.reason, "exit status 0", f"mend that: {step.why}")
 
@@ -150,13 +163,17 @@ def staged_name(mark: str, number: int) -> str:
 
 
 def sweep(host: Host, steps: Sequence[Step], mark: str) -> None:
-    """Remove what was staged and did not take its place."""
-    folders = set()
-    for number, step in enumerate(steps):
-        if isinstance(step, PathStep) and step.after.kind in ("file", "link"):
-            folder = disk.place(host, step.path).rpartition("/")[0] or "/"
-            folders.add(folder)
-            disk.remove(f"{folder}/{staged_name(mark, number)}")
+    """Remove what was staged under ``mark``, on the way there or back, and did not take its place.
+
+    By its name, not by the steps' numbers: a way back that was cut off had other steps than the next one has.
+    """
+    paths = [step.path for step in steps if isinstance(step, PathStep)]
+    folders = {disk.place(host, path).rpartition("/")[0] or "/" for path in paths}
+    start = staged_name(mark, 0).rpartition("0")[0]
+    for folder in folders:
+        for name in disk.names_in(folder):
+            if name.startswith(start):
+                disk.remove(f"{folder}/{name}")
     _sync(folders)
 
 
@@ -217,6 +234,7 @@ def make(host: Host, derived: Derived, keep: Sequence[int]) -> None:
         if ran.reason is not None:
             subject = f"{derived.key} by {' '.join(argv)}"
             raise ApplyError("make", subject, ran.reason, "exit status 0", "mend that and run again")
+    write_back(host)
     if derived.proof is not None:
         prove(host, derived.key, derived.proof)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..host import disk, lock
 from ..host.door import Host
-from ..model.errors import ApplyError, BusyError, InputError, OpsError, RecoveryError, VerifyError
+from ..model.errors import ApplyError, BusyError, ConflictError, InputError, OpsError, RecoveryError, VerifyError
 from ..model.plan import Derived, PathStep, Plan, Restart, digest
 from . import apply, history, record
 from .history import Generation
@@ -64,7 +64,7 @@ class Engine:
 
     def _recover(self, on_conflict: str) -> None:
         """Take back what a crash left half done, and finish what it left committed."""
-        self.store.drop_uncommitted()
+        self.store.tidy()
         self.journal = self.store.journal()
         if self.journal is None:
             self.store.end_journals()
@@ -157,7 +157,7 @@ class Engine:
         self._add_due(plan.derived, plan.restarts)
         self._write([record.batch_row(batch)])
         try:
-            apply.do(self.host, plan.steps, self._mark(number), self.store.content)
+            apply.do(self.host, plan.steps, self._mark(number), self.store.content, self._keep)
             if self.host.is_live:
                 self._make(plan.derived)
             verify()
@@ -165,11 +165,14 @@ class Engine:
             self._write([{"t": "done", "batch": number, **_moment()}])
         except (OpsError, OSError) as error:
             raise self._failed(batch, error) from None
+        if self.host.is_live:  # not before it is done: what is taken back is made again only where it is still due
+            self._undue([one.key for one in plan.derived])
 
     def make_due(self) -> bool:
         """Make again what is due, on a live node: what another root needs is made when it runs. False: nothing is."""
         due = self.due() if self.host.is_live else ()
         self._make(due)
+        self._undue([one.key for one in due])
         return bool(due)
 
     def _held(self) -> None:
@@ -187,7 +190,8 @@ class Engine:
         if isinstance(error, OSError):
             error = apply.failed("the node", error)
         try:
-            self._take_back(batch, "refuse")
+            # a path that was found to be another one was not touched: it stays so, and the others go back
+            self._take_back(batch, "keep" if isinstance(error, ConflictError) else "refuse")
             if self.journal is not None and not self.journal.batches:
                 self.store.end_journals()
                 self.journal = None
@@ -210,18 +214,22 @@ class Engine:
         mark = self._mark(batch.number)
         apply.sweep(self.host, batch.steps, mark)
         needed = apply.back(self.host, batch.steps, on_conflict, is_half_done=True)
-        apply.sweep(self.host, needed, f"{mark}-back")
-        apply.do(self.host, needed, f"{mark}-back", self.store.content)
+        apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)
         derived = [one for one in self.due() if one.key in {each.key for each in batch.derived}]
         self._write([{"t": "undone", "batch": batch.number, **_moment()}])
         self.taken_back += [step.key for step in needed]
         if self.host.is_live:
             self._make(derived)
+            self._undue([one.key for one in derived])
 
     def _make(self, derived: Sequence[Derived]) -> None:
         for one in derived:
-            apply.make(self.host, one, (self.store.lock.handle,))
-        self._undue([one.key for one in derived])
+            apply.make(self.host, one, self._keep)
+
+    @property
+    def _keep(self) -> tuple[int, ...]:
+        """Open files that programs inherit: the lock is held until they have ended."""
+        return (self.store.lock.handle,)
 
     def _mark(self, number: int) -> str:
         journal = "0" if self.journal is None else self.journal.id
@@ -304,8 +312,7 @@ class Engine:
         """Forget all generations but the newest ``keep``; the way back to those forgotten is gone."""
         generations = self.store.generations()
         gone = [one.number for one in generations[: max(0, len(generations) - keep)]]
-        for number in gone:
-            self.store.drop_generation(number)
+        self.store.forget_generations(gone)
         named: set[str] = set()
         for one in self.store.generations():
             named |= history.objects_of(one.steps)
@@ -318,8 +325,7 @@ class Engine:
         """Make all generations one, numbered 1: the root becomes an image. False: it was so."""
         generations = self.store.generations()
         if len(generations) > 1 or (generations and generations[0].number != 1):
-            self.store.commit(history.squashed(generations))
-            self.store.drop_uncommitted()
+            self.store.seal(history.squashed(generations))
             return True
         return False
 

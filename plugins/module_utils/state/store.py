@@ -4,8 +4,8 @@
 """The state folder on the node: what lies where, and how each piece is read and written.
 
 ``objects/<sha256>`` contents · ``journal/<id>.jsonl`` the open journal · ``generations/<n>/manifest.json`` ·
-``current`` a link to the newest generation, whose swap is the commit · ``due.json`` what must still be made or
-restarted · ``lock``.
+``generations/sealed`` and ``generations/gone-<n>`` while those are made one, or forgotten · ``current`` a link to the
+newest generation, whose swap is the commit · ``due.json`` what must still be made or restarted · ``lock``.
 """
 
 from __future__ import annotations
@@ -118,6 +118,8 @@ class Store:
 
     def current(self) -> int:
         """The number of the newest generation, 0 before the first."""
+        if self._sealed() is not None:
+            return 1
         target = disk.target_of(f"{self._base}/current")
         if target is None:
             return 0
@@ -128,6 +130,9 @@ class Store:
 
     def generations(self) -> tuple[Generation, ...]:
         """All committed generations that are kept, oldest first, without a gap up to the current one."""
+        sealed = self._sealed()
+        if sealed is not None:
+            return (self._opened("generations/sealed/manifest.json", sealed),)
         current = self.current()
         self._later(current)
         there = sorted(int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit())
@@ -141,10 +146,7 @@ class Store:
         content = disk.content_of(self._manifest(number))
         if content is None:
             raise damaged(name, "not there")
-        try:
-            found = history.read_manifest(content)
-        except ValueError as error:
-            raise damaged(name, str(error)) from None
+        found = self._opened(name, content)
         if found.number != number:
             raise damaged(name, f"it says that it is generation {found.number}")
         return found
@@ -156,32 +158,68 @@ class Store:
         disk.put(f"{folder}/manifest.json", history.manifest(generation))
         disk.point(f"{self._base}/current", f"generations/{generation.number}")
 
-    def drop_generation(self, number: int) -> None:
-        """Remove a generation."""
-        disk.remove_tree(f"{self._base}/generations/{number}")
+    @staticmethod
+    def _opened(name: str, content: bytes) -> Generation:
+        try:
+            return history.read_manifest(content)
+        except ValueError as error:
+            raise damaged(name, str(error)) from None
 
-    def drop_uncommitted(self) -> None:
-        """Remove generations that were written and never became current, and those that sealing has made one."""
-        for number in self._later(self.current()):
-            self.drop_generation(number)
+    def forget_generations(self, numbers: Iterable[int]) -> None:
+        """Remove generations, the oldest first. Each goes in one step: none is ever seen without its manifest."""
+        for number in numbers:
+            gone = f"{self._base}/generations/gone-{number}"
+            disk.swap(f"{self._base}/generations/{number}", gone)
+            disk.sync_folders([f"{self._base}/generations"])
+            disk.remove_tree(gone)
+
+    def seal(self, generation: Generation) -> None:
+        """Make ``generation``, numbered 1, the only one. Its manifest beside the others hides them: the commit."""
+        disk.make_folders(f"{self._base}/generations/sealed", 0o700)
+        disk.put(f"{self._base}/generations/sealed/manifest.json", history.manifest(generation))
+        self._end_sealing()
+
+    def _sealed(self) -> Optional[bytes]:
+        """The manifest that hides all others, where sealing was cut off."""
+        return disk.content_of(f"{self._base}/generations/sealed/manifest.json")
+
+    def _end_sealing(self) -> None:
+        manifest = self._sealed()
+        if manifest is not None:
+            for name in disk.names_in(f"{self._base}/generations"):
+                if name.isdigit():
+                    disk.remove_tree(f"{self._base}/generations/{name}")
+            self.commit(self._opened("generations/sealed/manifest.json", manifest))
+        disk.remove_tree(f"{self._base}/generations/sealed")
+
+    def tidy(self) -> None:
+        """Finish what a crash cut off in this folder: sealing, forgetting, a generation that never became current."""
+        if "sealed" in disk.names_in(f"{self._base}/generations"):
+            self._end_sealing()
+        later = [str(number) for number in self._later(self.current())]
+        gone = [name for name in disk.names_in(f"{self._base}/generations") if name.startswith("gone-")]
+        for name in later + gone:
+            disk.remove_tree(f"{self._base}/generations/{name}")
+        for folder in (self._base, f"{self._base}/objects"):
+            for name in disk.names_in(folder):
+                if name.startswith(".") and name.endswith(".tmp"):
+                    disk.remove(f"{folder}/{name}")
 
     def _later(self, current: int) -> list[int]:
         """Generations after the current one. A crash leaves one, and its journal; others mean a change by hand."""
         later = [int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit()]
         later = sorted(number for number in later if number > current)
         whole = [number for number in later if disk.content_of(self._manifest(number)) is not None]
-        if whole and not self._is_explained(whole, current):
+        if whole and not self._is_explained(whole):
             raise damaged("current", f"generation {current or 'none'}, and generation {whole[-1]} is there")
         return later
 
     def _manifest(self, number: int) -> str:
         return f"{self._base}/generations/{number}/manifest.json"
 
-    def _is_explained(self, whole: Sequence[int], current: int) -> bool:
-        last = self._generation(whole[-1])
-        if len(whole) == 1 and disk.content_of(f"{self._base}/journal/{last.journal}.jsonl") is not None:
-            return True
-        return current == 1 and self._generation(1).journal == last.journal
+    def _is_explained(self, whole: Sequence[int]) -> bool:
+        journal = self._generation(whole[-1]).journal
+        return len(whole) == 1 and disk.content_of(f"{self._base}/journal/{journal}.jsonl") is not None
 
     # What is due
 
