@@ -144,13 +144,16 @@ def is_same_value(shown: str, wished: str) -> bool:
     The kernel shows a bool as Y or N and a number in decimal, whatever form it was given in; a signed parameter of
     -1 and an unsigned one of the same bits are two values.
     """
-    if shown == wished:
-        return True
     flags = {"Y": ("1", "y", "yes", "on"), "N": ("0", "n", "no", "off")}
     if shown in flags:
         return wished.lower() in flags[shown]
+    return is_same_number(shown, wished)
+
+
+def is_same_number(shown: str, wished: str) -> bool:
+    """Whether two texts are equal, or are one number, or one list of numbers, in two forms."""
     one, other = _numbers(shown), _numbers(wished)
-    return one is not None and one == other
+    return shown == wished or (one is not None and one == other)
 
 
 def _numbers(text: str) -> Optional[list[int]]:

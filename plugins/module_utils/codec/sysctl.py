@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, Optional
 
-from .modprobe import HEADER
+from .modprobe import HEADER, is_same_number
 
 _PATH = re.compile(r"[A-Za-z0-9_.:@+-]+(?:/[A-Za-z0-9_.:@+-]+)+\Z")
 
@@ -44,6 +44,12 @@ def key_of(path: str) -> str:
 def plain(value: str) -> str:
     """A value with its white space made even: the kernel parts the numbers of one key by tabs."""
     return " ".join(value.split())
+
+
+def is_same(shown: str, wished: str) -> bool:
+    """Whether the kernel shows what was asked for: it shows numbers in decimal, whatever form they were given in."""
+    one, other = shown.split(), wished.split()
+    return len(one) == len(other) and all(is_same_number(a, b) for a, b in zip(one, other))
 
 
 def text(values: Mapping[str, str]) -> str:

@@ -138,6 +138,8 @@ def test_what_keeps_a_module_from_loading(line, is_hard):
         ("1,0", "1", False),
         ("(null)", "", False),
         ("auto", "auto", True),
+        ("0x10", "0x10", True),
+        ("y", "y", True),
         ("auto", "Auto", False),
     ],
 )

@@ -56,6 +56,22 @@ def test_values_come_back_as_they_were_given():
         assert {one.path: one.value for one in found} == values
 
 
+@pytest.mark.parametrize(
+    ("shown", "wished", "is_same"),
+    [
+        ("1\t2", "1 2", True),
+        ("16", "0x10", True),
+        ("16 1", "0x10", False),
+        ("core", "core", True),
+        ("core", "Core", False),
+        ("1", "Y", False),
+        ("", "", True),
+    ],
+)
+def test_values_that_the_kernel_shows_in_its_own_form(shown, wished, is_same):
+    assert sysctl.is_same(shown, wished) is is_same
+
+
 def test_lines_of_others():
     text = (
         "# a\n; b\n vm.swappiness=10 \n-kernel/x = y\nnet.ipv4.conf.*.mtu = 5\n-net.ipv4.conf.eth0.mtu\nvm.x =\t1\t 2\n"

@@ -68,7 +68,9 @@ def _lacking_now(seen: Seen, wanted: Sequence[Group]) -> list[str]:
 
 def _unknown(seen: Seen, wanted: Sequence[Group]) -> Plan:
     """Without a boot loader here the command line may come from the network, and hold everything already."""
-    if not wanted or (seen.is_live and not codec.lacking(seen.command_line or "", wanted)):
+    if not wanted:
+        return Plan(file_step(GRUB_FILE, seen.at(GRUB_FILE), None, "no boot loader here reads it"))
+    if seen.is_live and not codec.lacking(seen.command_line or "", wanted):
         return Plan()
     raise UnsupportedError(
         "set",
@@ -164,7 +166,7 @@ def _entries(seen: Seen, wanted: Sequence[Group]) -> Plan:
         steps += _edit(seen, entry, text, why)
     if later is not None:
         before = _read(seen, later)
-        missing = codec.lacking(codec.with_arguments(before, (), drop), wanted)
+        missing = codec.lacking(codec.with_arguments(before, (), drop), added)
         after = codec.with_arguments(before, missing, drop) + "\n"
         steps += _edit(seen, later, after if missing or drop else before, why)
     return Plan(tuple(steps), reboot=_dropped(seen, added, steps))

@@ -6,24 +6,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from ...codec import modprobe
 from ...codec.kernel import same_name
 from ...model.errors import ConflictError, UnsupportedError
 from ...model.plan import Command, PathStep, Plan, file_step
-from ...vendor import ids
 from .seen import BLACKLIST_FILE, LOAD_FILE, OPTIONS_FILE, Module, Seen
 from .wish import Wish
 
-ALL_RIVALS = tuple(dict.fromkeys(rival for maker in ids.MAKERS for rival in maker.rivals))
+if TYPE_CHECKING:
+    from ...vendor.ids import Maker
+
+
+def _rivalled() -> tuple[Maker, ...]:
+    """The makers whose devices another module may take."""
+    from ...vendor.ids import MAKERS  # compiled only where rivals are asked for
+
+    return tuple(maker for maker in MAKERS if maker.rivals)
 
 
 def needed(wish: Wish) -> tuple[str, ...]:
     """The modules to look at: those that are named, and where rivals are asked for, rivals and the makers' own."""
     names = wish.modules
     if wish.rivals != "never":
-        names += tuple(one for maker in ids.MAKERS if maker.rivals for one in (maker.modules[0], *maker.rivals))
+        names += tuple(one for maker in _rivalled() for one in (maker.modules[0], *maker.rivals))
     return tuple(dict.fromkeys(names))
 
 
@@ -114,7 +121,8 @@ def _refused(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[tuple[str,
 
 def _held(seen: Seen) -> list[str]:
     held = modprobe.read(seen.at(BLACKLIST_FILE).content.decode("utf-8", "replace")).refused
-    return [one.module for one in held if one.module in ALL_RIVALS]
+    rivals = {rival for maker in _rivalled() for rival in maker.rivals}
+    return [one.module for one in held if one.module in rivals]
 
 
 def _rivals(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[list[str]]:
@@ -124,15 +132,15 @@ def _rivals(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[list[str]]:
         deferred.append(f"rivals of the drivers: the devices are not known ({seen.makers_reason})")
         return None
     names: list[str] = []
-    for maker in ids.MAKERS:
+    for maker in _rivalled():
         if is_auto and maker.name not in (seen.makers or ()):
             continue
-        asked = (*maker.modules[:1], *maker.rivals) if maker.rivals else ()
-        if any(_module(seen, name).next is None for name in asked):
+        own = maker.modules[0]
+        if any(_module(seen, name).next is None for name in (own, *maker.rivals)):
             reason = seen.next_reason or f"no list of modules of {_next_kernel(seen)}"
             deferred.append(f"rivals of the drivers: the modules on disk are not known ({reason})")
             return None
-        if is_auto and asked and _module(seen, asked[0]).next == "none":
+        if is_auto and _module(seen, own).next == "none":
             continue  # without its own driver the rival is all that shows a picture
         names += [name for name in maker.rivals if _module(seen, name).next != "none"]
     return names

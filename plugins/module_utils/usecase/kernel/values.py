@@ -76,7 +76,7 @@ def _check_later(seen: Seen, values: Mapping[str, str]) -> None:
             last.update({one.path: (file.path, one) for one in sysctl.read(file.text)})
     for path, (file_path, one) in sorted(last.items()):
         wished = values.get(path)
-        if wished is not None and wished != one.value:
+        if wished is not None and not sysctl.is_same(one.value, wished):
             raise ConflictError(
                 "set",
                 f"sysctl {sysctl.key_of(path)}",
@@ -99,7 +99,7 @@ def _settings(seen: Seen, values: Mapping[str, str]) -> Iterator[Setting]:
                 "a key that it has",
                 "correct the key, or load the module that has it in a task before",
             )
-        if sysctl.plain(before) != wished:
+        if not sysctl.is_same(before, wished):
             yield Setting(place, sysctl.plain(before), wished, "the running kernel has another value")
 
 
