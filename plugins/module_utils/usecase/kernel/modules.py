@@ -189,8 +189,6 @@ def _load_steps(seen: Seen, load: tuple[str, ...]) -> Iterator[Command]:
 
 
 def _reboot(seen: Seen, wish: Wish, refused: tuple[str, ...]) -> Iterator[str]:
-    if not seen.is_live:
-        return
     for name in refused:
         if _module(seen, name).is_loaded:
             yield f"module {name} is loaded, and is not to be"
