@@ -28,7 +28,7 @@ def decide(seen: Seen, wish: Wish) -> Plan:
     if wish.arguments is None and wish.pages is None:
         return Plan()
     wanted = _wanted(seen, wish)
-    reboot = _lacking_now(seen, wanted)
+    reboot = _lacking_now(seen, [(argument,) for argument in wish.arguments or ()])
     if seen.boot.kind == "grub":
         plan = _grub(seen, wanted)
     elif seen.boot.kind == "entries":
@@ -58,12 +58,11 @@ def _wanted(seen: Seen, wish: Wish) -> tuple[Group, ...]:
 
 
 def _lacking_now(seen: Seen, wanted: Sequence[Group]) -> list[str]:
-    """Huge pages are no reason: the running kernel shows how many it has, wherever they come from."""
+    """Huge pages are not among them: the running kernel shows how many it has, wherever they come from."""
     if not seen.is_live or seen.command_line is None:
         return []
     lacking = codec.lacking(seen.command_line, wanted)
-    named = [codec.line_of((group,)) for group in lacking if not codec.is_pages(group)]
-    return [f"the running kernel was started without {one}" for one in named]
+    return [f"the running kernel was started without {codec.line_of((group,))}" for group in lacking]
 
 
 def _unknown(seen: Seen, wanted: Sequence[Group]) -> Plan:
