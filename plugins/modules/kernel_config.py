@@ -22,8 +22,8 @@ author:
 options:
   module_options:
     description:
-      - Options of kernel modules, as a dictionary of dictionaries, such as C({nvidia{:} {NVreg_EnableStreamMemOPs{:} 1}}).
-        A boolean becomes C(1) or C(0).
+      - Options of kernel modules, as a dictionary of parameters and values for each module.
+      - A boolean becomes C(1) or C(0).
       - A file of C(modprobe.d) that is read later and says otherwise is a conflict.
     type: dict
   blacklist:
