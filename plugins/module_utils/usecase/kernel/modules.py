@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Optional
 
 from ...codec import modprobe
@@ -44,13 +44,20 @@ def decide(seen: Seen, wish: Wish) -> Plan:
     if refused is not None:
         text = modprobe.refused_text(refused, wish.is_hard).encode() if refused else None
         steps += file_step(BLACKLIST_FILE, seen.at(BLACKLIST_FILE), text, f"keeps {_named(refused)} from loading")
+    loaded = modprobe.read_load(_text(seen, LOAD_FILE)) if wish.load is None else wish.load
+    if refused is not None or wish.load is not None:
+        held = [one.module for one in modprobe.read(_text(seen, BLACKLIST_FILE)).refused]
+        _check_load(seen, tuple(map(same_name, loaded)), held if refused is None else refused)
     if wish.load is not None:
-        _check_load(seen, wish.load, refused or ())
         load = modprobe.load_text(wish.load).encode() if wish.load else None
         steps += file_step(LOAD_FILE, seen.at(LOAD_FILE), load, f"loads {_named(wish.load)} at boot")
         if seen.is_live and wish.is_loaded_now:
             steps += _load_steps(seen, wish.load)
     return Plan(tuple(steps), reboot=tuple(_reboot(seen, wish, refused or ())), deferred=tuple(deferred))
+
+
+def _text(seen: Seen, path: str) -> str:
+    return seen.at(path).content.decode("utf-8", "replace")
 
 
 def _named(names: Iterable[str]) -> str:
@@ -120,7 +127,7 @@ def _refused(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[tuple[str,
 
 
 def _held(seen: Seen) -> list[str]:
-    held = modprobe.read(seen.at(BLACKLIST_FILE).content.decode("utf-8", "replace")).refused
+    held = modprobe.read(_text(seen, BLACKLIST_FILE)).refused
     rivals = {rival for maker in _rivalled() for rival in maker.rivals}
     return [one.module for one in held if one.module in rivals]
 
@@ -146,12 +153,11 @@ def _rivals(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[list[str]]:
     return names
 
 
-def _check_load(seen: Seen, load: tuple[str, ...], refused: tuple[str, ...]) -> None:
+def _check_load(seen: Seen, load: Sequence[str], refused: Sequence[str]) -> None:
     for name in load:
         if name in refused:
-            raise ConflictError(
-                "load", name, "a blacklist of ours that holds it", "it in one of the two", "decide for one"
-            )
+            found = "a blacklist of ours that holds it"
+            raise ConflictError("load", f"{name} at boot", found, "it in one of the two", "decide for one")
     for file in seen.modprobe_files:
         for one in modprobe.read(file.text).refused:
             if one.module in load:
