@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes the report of a run out of the files that ``accelerator_facts`` left in ``report_dir``."""
+"""Makes the report of a run out of what ``accelerator_facts`` and changing modules left in ``report_dir``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, Optional
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.accelerator.ops.plugins.module_utils.report.changes import changes
+from ansible_collections.accelerator.ops.plugins.module_utils.report.changes import totals as change_totals
 from ansible_collections.accelerator.ops.plugins.module_utils.report.form import flaw
 from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
@@ -57,7 +59,8 @@ def report(wish: dict[str, Any]) -> dict[str, Any]:
     folder, run = ReportDir(wish["report_dir"]), run_id()
     folder.claim()
     hosts = list(dict.fromkeys(wish["hosts"]))
-    seen = survey([_node(folder, host, run) for host in hosts], wish["title"])
+    changed = changes({host: folder.changes(host, run) for host in hosts})
+    seen = survey([_node(folder, host, run) for host in hosts], wish["title"], changed)
     time = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     is_changed = not _is_same(folder, seen, wish["language"])
     # the data last: where the two do not belong together, the next run sees that they are not what it would write
@@ -66,10 +69,12 @@ def report(wish: dict[str, Any]) -> dict[str, Any]:
     )
     folder.sweep()
     folder.give_back()
-    totals = summary(seen.document)
+    totals, done = summary(seen.document), change_totals(changed)
     # made here and not in the role: before ansible-core 2.19 a template turns a number into text
     stats = {f"survey_{name}": value for name, value in {"page": page, "data": data, **totals}.items()}
-    return {"changed": is_changed, "page": page, "data": data, "summary": totals, "stats": stats}
+    change_stats = {f"changes_{name}": value for name, value in {"page": page, "data": data, **done}.items()}
+    result = {"changed": is_changed, "page": page, "data": data, "summary": totals, "stats": stats}
+    return {**result, "changes": done, "change_stats": change_stats}
 
 
 def _node(folder: ReportDir, host: str, run: str) -> NodeReport:

@@ -15,6 +15,8 @@ description:
     writes one page and one JSON file about all hosts.
   - The page is one HTML file that needs no network and no script. It shows how the nodes are wired, what is in each,
     what differs from the majority, which links are degraded, and what could not be seen.
+  - Where tasks of the run changed nodes and named the same O(report_dir), the page also says what each of them changed,
+    what is left to be done, and what stood in the way.
   - A host of which this run has left no facts is on the page as not seen; facts of an earlier run are not used.
   - Fails with the code C(busy) while another run of C(ansible-playbook) has O(report_dir).
   - Runs on the control host, and writes in check mode too.
@@ -123,6 +125,38 @@ summary:
 stats:
   description:
     - The summary and the two paths in one mapping of scalars, each name with C(survey_) before it, for C(set_stats).
+  returned: success
+  type: dict
+changes:
+  description: What the run changed, in totals.
+  returned: success
+  type: dict
+  contains:
+    nodes_total:
+      description: Hosts that tasks of the run were to change.
+      type: int
+    nodes_changed:
+      description: Hosts that were changed, or would be in check mode.
+      type: int
+    nodes_failed:
+      description: Hosts where that failed.
+      type: int
+    nodes_to_reboot:
+      description: Hosts that must boot anew before all is in effect.
+      type: int
+    restarts_due:
+      description: Services that must still be started anew.
+      type: int
+    deferred:
+      description: Things that could not be done on the root in use.
+      type: int
+    blockers:
+      description: Things that stood in the way.
+      type: int
+change_stats:
+  description:
+    - The totals of RV(changes) and the two paths in one mapping of scalars, each name with C(changes_) before it, for
+      C(set_stats).
   returned: success
   type: dict
 error:

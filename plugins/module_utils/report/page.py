@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
+from .changes import FAILED
 from .links import DEGRADED, VERDICTS
 from .markup import fold_names, safe, short_names, tag
 from .matrix import asked
@@ -56,6 +57,7 @@ class _Page:
             ),
             self._figures(),
             self._lost(),
+            self._changes(),
             self._makers(),
             self._fleet(),
             self._section("wiring", topologies or self._nothing("no_nodes")),
@@ -134,6 +136,44 @@ class _Page:
             for (status, reason), names in groups.items()
         )
         return f'<section class="lost"><h2>{safe(self.texts["not_seen"])} ({len(lost)})</h2><ul>{rows}</ul></section>'
+
+    def _changes(self) -> str:
+        """What the run did to the nodes; no section where it only looked. Nodes with the same result are one row."""
+        groups: dict[str, tuple[Mapping[str, Any], list[str]]] = {}
+        for row in self.document["changes"]:
+            alike = json.dumps({**row, "node": ""}, sort_keys=True)
+            groups.setdefault(alike, (row, []))[1].append(row["node"])
+        if not groups:
+            return ""
+        rows = [self._change(row, nodes) for row, nodes in groups.values()]
+        is_check = any(row["is_check"] for row in self.document["changes"])
+        table = self._table(_CHANGE_COLUMNS, rows, "wide")
+        return self._section("changes", (tag("p", self._text("check_note")) if is_check else "") + table)
+
+    def _change(self, row: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:
+        key = "change_failed" if row["status"] == FAILED else "change_done" if row["changed"] else "change_none"
+        if key == "change_done" and row["is_check"]:
+            key = "change_foreseen"
+        look = {"change_failed": "degraded", "change_none": "good"}.get(key, "")
+        made = "" if row["generation"] is None else str(row["generation"])
+        due = [f"{tag('code', safe(one['service']))} {tag('small', safe(one['reason']))}" for one in row["restart"]]
+        return [
+            tag("td", self._names(nodes)),
+            tag("td", tag("span", self._text(key), f"verdict {look}".strip())),
+            tag("td", made, "n"),
+            tag("td", self._steps(row["plan"])),
+            tag("td", self._lines([safe(reason) for reason in row["reboot"]])),
+            tag("td", self._lines(due)),
+            tag("td", self._lines([safe(one) for one in row["deferred"]])),
+            tag("td", self._lines([safe(one) for one in row["blockers"]])),
+        ]
+
+    def _steps(self, plan: Sequence[Mapping[str, Any]]) -> str:
+        lines = [f"{tag('code', safe(step['subject']))} {tag('small', safe(step['change']))}" for step in plan]
+        return self._more(str(len(lines)), self._lines(lines)) if len(lines) > _FEW else self._lines(lines)
+
+    def _lines(self, lines: Sequence[str]) -> str:
+        return "<br>".join(lines) or self._text("none")
 
     def _makers(self) -> str:
         makers = self.document["makers"]
@@ -587,9 +627,10 @@ _HEAD = """\
 """
 _SAME = ("subject", "values", "unknown")
 _KINDS = ("gpu", "npu", "accelerator", "nic", "storage")
-_NUMBERS = ("count", "times", "members", "pairs")
+_NUMBERS = ("count", "times", "members", "pairs", "generation")
 _NODE_COLUMNS = (
     *("node", "topology", "devices", "drivers", "kernel", "cpu", "nics", "storage"),
     *("secure_boot", "cgroup", "unknown"),
 )
+_CHANGE_COLUMNS = ("nodes", "outcome", "generation", "changes", "reboot", "restart", "deferred", "in_the_way")
 _MARKS = {"ok": "✓", "differs": "≠", "degraded": "▼", "lost": "✕"}

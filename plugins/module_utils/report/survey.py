@@ -39,8 +39,11 @@ class Survey(NamedTuple):
     wirings: dict[str, Wiring]
 
 
-def survey(nodes: Sequence[NodeReport], title: str) -> Survey:
-    """Everything that the report says, in a fixed order: the same nodes give the same document."""
+def survey(nodes: Sequence[NodeReport], title: str, changed: Sequence[Mapping[str, Any]] = ()) -> Survey:
+    """Everything that the report says, in a fixed order: the same nodes give the same document.
+
+    ``changed`` are the rows of ``changes``: what the run did to the nodes beside looking.
+    """
     nodes = sorted(nodes, key=lambda node: natural(node.name))
     seen = [(node.name, node.facts) for node in nodes if node.status == SEEN and node.facts is not None]
     wirings = {name: wire(facts) for name, facts in seen}
@@ -90,6 +93,7 @@ def survey(nodes: Sequence[NodeReport], title: str) -> Survey:
             "degraded_links": sum(degraded.values()),
             "unknown_values": sum(len(entries) for entries in unknowns.values()),
         },
+        "changes": [dict(row) for row in changed],
         "makers": makers,
         "topologies": topologies,
         "versions": versions(seen),

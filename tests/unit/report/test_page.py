@@ -20,6 +20,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.report import link
 from ansible_collections.accelerator.ops.plugins.module_utils.report import page as page_module
 from ansible_collections.accelerator.ops.plugins.module_utils.report import spread as spread_module
 from ansible_collections.accelerator.ops.plugins.module_utils.report import survey as survey_module
+from ansible_collections.accelerator.ops.plugins.module_utils.report.changes import changes
 from ansible_collections.accelerator.ops.plugins.module_utils.report.markup import fold_names, natural, short_names
 from ansible_collections.accelerator.ops.plugins.module_utils.report.page import render_json, render_page
 from ansible_collections.accelerator.ops.plugins.module_utils.report.survey import (
@@ -195,6 +196,11 @@ def test_no_text_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
     odd_fleet = [fleet.seen("odd", odd), fleet.seen("full", full, "/tree"), fleet.lost("lost", "missing", "")]
     for nodes in (*(make() for make in FLEETS.values()), odd_fleet):
         render_page(survey(nodes, ""), "now", "en")
+    step = {"plan": [{"subject": "/etc/a.conf"}]}
+    left = {"a": [{"is_done": True, **step}], "b": [{"is_done": True}], "c": [{"is_done": False}]}
+    for is_check in (False, True):
+        rows = changes({name: [{**one, "is_check": is_check} for one in results] for name, results in left.items()})
+        render_page(survey([], "", rows), "now", "en")
     clean = fleet.document()
     clean["unknown"] = {}
     render_page(survey([fleet.seen("clean", clean)], ""), "now", "en")
