@@ -156,6 +156,12 @@ def is_same_number(shown: str, wished: str) -> bool:
     return shown == wished or (one is not None and one == other)
 
 
+def decimal(text: str) -> str:
+    """A number, or a list of them, in decimal; any other text as it is."""
+    numbers = _numbers(text)
+    return text if numbers is None else ",".join(map(str, numbers))
+
+
 def _numbers(text: str) -> Optional[list[int]]:
     """A number or a list of them, as ``kstrtoint`` with base 0 reads each."""
     numbers = []

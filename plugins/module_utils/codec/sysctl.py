@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, Optional
 
-from .modprobe import HEADER, is_same_number
+from .modprobe import HEADER, decimal, is_same_number
 
 _PATH = re.compile(r"[A-Za-z0-9_.:@+-]+(?:/[A-Za-z0-9_.:@+-]+)+\Z")
 
@@ -50,6 +50,13 @@ def is_same(shown: str, wished: str) -> bool:
     """Whether the kernel shows what was asked for: it shows numbers in decimal, whatever form they were given in."""
     one, other = shown.split(), wished.split()
     return len(one) == len(other) and all(is_same_number(a, b) for a, b in zip(one, other))
+
+
+def as_shown(wished: str, shown: str) -> str:
+    """A wished value in the form that the kernel will show, by what it shows now: numbers in decimal."""
+    if not all(re.match(r"-?[0-9]+\Z", word) for word in shown.split()):
+        return wished
+    return " ".join(decimal(word) for word in wished.split())
 
 
 def text(values: Mapping[str, str]) -> str:

@@ -72,6 +72,20 @@ def test_values_that_the_kernel_shows_in_its_own_form(shown, wished, is_same):
     assert sysctl.is_same(shown, wished) is is_same
 
 
+@pytest.mark.parametrize(
+    ("wished", "shown", "form"),
+    [
+        ("0x10", "1", "16"),
+        ("010 1", "1\t-2", "8 1"),
+        ("0x10", "core.%p", "0x10"),
+        ("core", "1", "core"),
+        ("1-3,5", "1", "1-3,5"),
+    ],
+)
+def test_a_number_is_given_in_the_form_that_will_be_shown(wished, shown, form):
+    assert sysctl.as_shown(wished, shown) == form
+
+
 def test_lines_of_others():
     text = (
         "# a\n; b\n vm.swappiness=10 \n-kernel/x = y\nnet.ipv4.conf.*.mtu = 5\n-net.ipv4.conf.eth0.mtu\nvm.x =\t1\t 2\n"

@@ -100,7 +100,8 @@ def _settings(seen: Seen, values: Mapping[str, str]) -> Iterator[Setting]:
                 "correct the key, or load the module that has it in a task before",
             )
         if not sysctl.is_same(before, wished):
-            yield Setting(place, sysctl.plain(before), wished, "the running kernel has another value")
+            after = sysctl.as_shown(wished, before)
+            yield Setting(place, sysctl.plain(before), after, "the running kernel has another value")
 
 
 def _page_settings(seen: Seen, wish: Wish, reboot: list[str]) -> list[Setting]:
