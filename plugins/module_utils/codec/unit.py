@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Units of systemd: what their files say, and what ``systemctl show`` says of the loaded one.
+
+Source: systemd.syntax(7) and systemd.service(5) of systemd 252, read 2026-12.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+
+_SHOWN = re.compile(r"path=(\S*) ; argv\[\]=(.*?) ; ignore_errors=")
+_PREFIXES = "@-:+!|"  # of the first word of a command line
+
+
+def directives(texts: Iterable[str], section: str) -> dict[str, list[str]]:
+    """The assignments of one section of a unit file and its drop-ins, in their order.
+
+    Every assignment is kept; an empty one forgets those before it, as systemd does with lists.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        here = ""
+        for line in re.sub(r"\\\n(?:[ \t]*[#;][^\n]*\n)*", " ", text).splitlines():
+            line = line.strip()
+            if line.startswith("[") and line.endswith("]"):
+                here = line[1:-1]
+            elif line and line[0] not in "#;" and here == section and "=" in line:
+                name, _equals, value = (part.strip() for part in line.partition("="))
+                if value:
+                    found.setdefault(name, []).append(value)
+                else:
+                    found[name] = []
+    return found
+
+
+def command_line(value: str) -> tuple[str, ...]:
+    """The words of an ``ExecStart``. Variables stay as they are written. Empty where the quotes do not fit."""
+    try:
+        words = shlex.split(value.lstrip(_PREFIXES))
+    except ValueError:
+        return ()
+    return tuple(words)
+
+
+def shown_properties(text: str) -> dict[str, str]:
+    """What ``systemctl show --property=…`` prints, by name. ``ExecStart`` is made a plain command line."""
+    found = dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
+    command = _SHOWN.search(found.get("ExecStart", ""))
+    found["ExecStart"] = command.group(2) if command else ""
+    return found

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is asked of an engine, and how our own files remember it.
+
+A file of ours says in one comment what it was made for. So a later call that does not manage an aspect leaves that
+aspect as it is, and whoever looks can tell whether the file is still what it would be made to be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Optional
+
+OWNED = "Written by accelerator.ops (container_engine). A change here is taken for a human's, and is kept."
+_ASKED = "# asked: "
+
+VALIDATOR_KEYS = (
+    "enable",
+    "reject_oci_hook_adjustment",
+    "reject_runtime_default_seccomp_adjustment",
+    "reject_unconfined_seccomp_adjustment",
+    "reject_custom_seccomp_adjustment",
+    "reject_namespace_adjustment",
+    "reject_sysctl_adjustment",
+    "required_plugins",
+    "tolerate_missing_plugins_annotation",
+)
+"""The settings of NRI's built-in validator, by containerd's names (NRI 0.12, read 2026-12)."""
+
+
+class Asked(NamedTuple):
+    """What is wanted of an engine; None: not managed.
+
+    ``runtimes`` are handlers by name, each with ``binary``, ``type`` and ``options`` (those that are given).
+    """
+
+    cdi: Optional[bool] = None
+    cdi_spec_dirs: Optional[tuple[str, ...]] = None
+    nri: Optional[bool] = None
+    nri_validator: Optional[Mapping[str, Any]] = None
+    runtimes: Optional[Mapping[str, Mapping[str, Any]]] = None
+
+    def over(self, earlier: Asked) -> Asked:
+        """This, and where it does not manage something what was asked earlier."""
+        said = {name: value for name, value in self._asdict().items() if value is not None}
+        return earlier._replace(**said)
+
+
+def comments(asked: Asked, more: Iterable[str] = ()) -> str:
+    """The comments that a file of ours begins with."""
+    said = {name: value for name, value in asked._asdict().items() if value is not None}
+    lines = [f"# {OWNED}", _ASKED + json.dumps(said, sort_keys=True), *(f"# {line}" for line in more)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def remembered(text: str) -> Asked:
+    """What a file of ours was made for; nothing where the comment is not there or was spoilt."""
+    line = next((line for line in text.splitlines() if line.startswith(_ASKED)), "")
+    try:
+        said = json.loads(line[len(_ASKED) :]) if line else {}
+        if isinstance(said.get("cdi_spec_dirs"), list):
+            said["cdi_spec_dirs"] = tuple(said["cdi_spec_dirs"])
+        return Asked(**said)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return Asked()

@@ -1,0 +1,538 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""containerd: the one of the node, and those that k3s and rke2 bring along.
+
+Our own drop-in carries what is asked. Where nothing imports its folder, one entry of ``imports`` in the root file does,
+and that is the only line of a human's that is touched. Facts of 1.6.20 to 2.4.2, read and tried 2026-12.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, Optional
+
+from ..codec import toml, toml_edit
+from ..host import command, disk
+from ..host.door import Host
+from ..model.errors import ConflictError, InputError, ProbeError, UnsupportedError, VerifyError
+from ..model.plan import Found, Plan, Restart, file_step
+from . import containerd_merge as rules
+from . import service as services
+from .asked import OWNED, VALIDATOR_KEYS, Asked, remembered
+from .containerd_merge import Document
+from .service import Service, Version, told
+
+NAME = "90-accelerator-ops.toml"
+FOLDER = "/etc/containerd/conf.d"
+PATTERN = f"{FOLDER}/*-accelerator-ops.toml"
+"""What is added to ``imports``. A file named there must exist, a pattern need not match; and it means no other file."""
+
+_NOTE = "accelerator.ops"
+_ASK_SECONDS = 30.0
+
+
+class Flavour(NamedTuple):
+    """A containerd by who brings it: its units, program, root file and socket; ``root_of`` its maker's own folder."""
+
+    services: tuple[str, ...]
+    binary: Optional[str]
+    root: str
+    socket: str
+    packages: tuple[str, ...] = ()
+    is_embedded: bool = False
+
+
+FLAVOURS: Mapping[str, Flavour] = {
+    "containerd": Flavour(
+        ("containerd.service",),
+        None,
+        "/etc/containerd/config.toml",
+        "/run/containerd/containerd.sock",
+        ("containerd.io", "containerd"),
+    ),
+    "k3s": Flavour(
+        ("k3s.service", "k3s-agent.service"),
+        "/var/lib/rancher/k3s/data/current/bin/containerd",
+        "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
+        "/run/k3s/containerd/containerd.sock",
+        is_embedded=True,
+    ),
+    "rke2": Flavour(
+        ("rke2-server.service", "rke2-agent.service"),
+        "/var/lib/rancher/rke2/bin/containerd",
+        "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+        "/run/k3s/containerd/containerd.sock",
+        is_embedded=True,
+    ),
+}
+
+
+class Seen(NamedTuple):
+    """A containerd that is here.
+
+    ``order`` are the files in the order of their reading, our own at its place there (or where it would be), with
+    ``is_imported``. ``documents`` are all others that could be read. ``problem`` says why the files cannot be used,
+    ``folder`` is where our file belongs, None where there is no such place. ``stale`` is our file where it no longer
+    belongs. ``dump`` is the configuration as the daemon makes it, where it could be asked.
+    """
+
+    name: str
+    service: Optional[Service]
+    binary: str
+    version: Optional[Version]
+    root: str
+    root_found: Found
+    order: tuple[str, ...]
+    documents: tuple[Document, ...]
+    is_imported: bool
+    problem: Optional[str]
+    folder: Optional[str]
+    ours: Found
+    stale: Optional[tuple[str, Found]] = None
+    dump: Optional[str] = None
+    dump_problem: Optional[str] = None
+
+    @property
+    def ours_path(self) -> str:
+        """Where our file is, or would be."""
+        return f"{self.folder or FOLDER}/{NAME}"
+
+    @property
+    def config_version(self) -> int:
+        """The version of the root file. Where there is none: the one that every daemon of its kind takes."""
+        for document in self.documents:
+            if document.path == self.root:
+                return document.version
+        return 3 if self.version is not None and self.version >= rules.MERGES else 2
+
+
+def look(host: Host, name: str) -> Optional[Seen]:
+    """What is found of a containerd, or None where there is none. Raises ProbeError."""
+    flavour = FLAVOURS[name]
+    service = services.find(host, flavour.services)
+    own = service.argv[0] if service is not None and service.argv and not flavour.is_embedded else None
+    binary = own or flavour.binary or services.program(host, "containerd")
+    if binary is None or (service is None and not host.exists(binary)):
+        return None
+    root = (None if flavour.is_embedded or service is None else service.flag("--config", "-c")) or flavour.root
+    version = services.version(host, binary, flavour.packages)
+    found = disk.found(host, root)
+    if found.state.kind == "link":
+        found = found._replace(content=(host.read_bytes(root)[0] or b""))
+    table, problem = _read(root, found)
+    folder = _folder(root, table, flavour)
+    reader = _Reader(host, f"{folder or FOLDER}/{NAME}")
+    reader.read(root, table)
+    old = f"{FOLDER}/{NAME}"
+    stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and not flavour.is_embedded else None
+    dump = dump_problem = None
+    if found.state.kind != "absent" and not (problem or reader.problem):
+        ran = command.run(host, (binary, "--config", root, "config", "dump"), _ASK_SECONDS)
+        dump, dump_problem = (ran.stdout, None) if ran.reason is None else (None, ran.reason)
+    return Seen(
+        name,
+        service,
+        binary,
+        version,
+        root,
+        found,
+        *reader.result(),
+        problem or reader.problem,
+        folder,
+        disk.found(host, reader.ours),
+        stale if stale is not None and stale[1].state.kind != "absent" else None,
+        dump,
+        # a root that is not running here has not been asked, and that is no fault of its configuration
+        dump_problem if host.is_live else None,
+    )
+
+
+def _read(path: str, found: Found) -> tuple[dict[str, Any], Optional[str]]:
+    """A root file, and why it cannot be used."""
+    if found.state.kind == "absent":
+        return {}, None
+    try:
+        return toml.read(found.text()), None
+    except ValueError as error:
+        return {}, f"{path} is {_what(found.content)} ({error})"
+
+
+def _what(content: bytes) -> str:
+    if b"{{" in content or b"{%" in content:
+        return "a template, which its own program renders"
+    if content.lstrip()[:1] == b"{":
+        return "JSON"
+    return "no TOML"
+
+
+def _folder(root: str, table: Mapping[str, Any], flavour: Flavour) -> Optional[str]:
+    """Where our file belongs: the first folder that the root imports all of, else ours (an embedded one has none)."""
+    for pattern in _imports(table):
+        folder, _slash, leaf = _absolute(root, pattern).rpartition("/")
+        if leaf == "*.toml" and "*" not in folder:
+            return folder
+    return None if flavour.is_embedded else FOLDER
+
+
+def _imports(table: Mapping[str, Any]) -> list[str]:
+    said = table.get("imports")
+    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
+
+
+def _absolute(parent: str, path: str) -> str:
+    whole = path if path.startswith("/") else f"{parent.rpartition('/')[0]}/{path}"
+    parts: list[str] = []
+    for part in whole.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+class _Reader:
+    """Reads files as the daemon does: each file's imports after all that waits already, each file once."""
+
+    def __init__(self, host: Host, ours: str) -> None:
+        self.host = host
+        self.ours = ours
+        self.order: list[str] = []
+        self.documents: list[Document] = []
+        self.problem: Optional[str] = None
+        self.would_be = 1
+
+    def read(self, root: str, table: Mapping[str, Any]) -> None:
+        version = rules.version_of(table, 1)
+        pending: list[tuple[str, Optional[Mapping[str, Any]]]] = [(root, table)]
+        while pending:
+            path, known = pending.pop(0)
+            if path in self.order:
+                continue
+            self.order.append(path)
+            if path == self.ours:
+                continue
+            if known is None:
+                known = self.import_of(path)
+            if known:
+                self.documents.append(Document(path, known, rules.version_of(known, version)))
+            for pattern in _imports(known):
+                pending += [(one, None) for one in self.matches(_absolute(path, pattern))]
+            if path == root:
+                self.would_be = 1 + len(dict.fromkeys(one for one, _known in pending if one != root))
+
+    def import_of(self, path: str) -> Mapping[str, Any]:
+        text, reason = self.host.read(path)
+        if text is None:
+            self.problem = self.problem or f"{path}, which is imported, {reason}"
+            return {}
+        try:
+            return toml.read(text)
+        except ValueError as error:
+            self.problem = self.problem or f"{path} is {_what(text.encode())} ({error})"
+            return {}
+
+    def matches(self, pattern: str) -> list[str]:
+        """The files that an entry of ``imports`` means; our own counts as there."""
+        if "*" not in pattern:
+            return [pattern]
+        found = [""]
+        parts = pattern.split("/")[1:]
+        for number, part in enumerate(parts):
+            here = []
+            for folder in found:
+                if not re.search(r"[*?\[]", part):
+                    here.append(f"{folder}/{part}")
+                    continue
+                names = set(self.host.list(folder or "/").value or ())
+                here += [f"{folder}/{name}" for name in sorted(names) if fnmatchcase(name, part)]
+            found = here if number == len(parts) - 1 else [one for one in here if self.host.exists(one)]
+        if all(fnmatchcase(*pair) for pair in zip(self.ours.split("/"), pattern.split("/"))) and (
+            self.ours.count("/") == pattern.count("/")
+        ):
+            found = sorted({*found, self.ours})
+        return found
+
+    def result(self) -> tuple[tuple[str, ...], tuple[Document, ...], bool]:
+        """The order with our file in it, the other documents, and whether our file is imported now."""
+        is_imported = self.ours in self.order
+        if not is_imported:
+            self.order.insert(min(self.would_be, len(self.order)), self.ours)
+        return tuple(self.order), tuple(self.documents), is_imported
+
+
+def is_served(seen: Seen) -> bool:
+    """Whether this containerd serves Kubernetes; one that serves Docker alone has nothing to be configured."""
+    return not rules.is_cri_off(seen.documents)
+
+
+def plan(seen: Seen, given: Asked, imports: str) -> Plan:
+    """What is to be done. Raises InputError, UnsupportedError, ConflictError, and VerifyError where all is done and the
+    daemon shows something else."""
+    _usable(seen)
+    asked = given.over(remembered(_text(seen.ours)))
+    _supported(seen, asked)
+    version = seen.config_version
+    changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
+    place = seen.order.index(seen.ours_path)
+    earlier = [one for one in seen.documents if seen.order.index(one.path) < place]
+    later = [one for one in seen.documents if seen.order.index(one.path) > place]
+    _may_win(seen, changes, later)
+    content: Optional[bytes] = None
+    if changes:
+        _one_version(seen)
+        content = rules.drop_in(asked, changes, earlier, seen.version, version).encode()
+    steps = file_step(seen.ours_path, seen.ours, content, f"what is asked of {seen.name}")
+    if seen.stale is not None:
+        steps += file_step(seen.stale[0], seen.stale[1], None, f"the file belongs to {seen.folder}")
+    steps += _root_step(seen, bool(changes), imports)
+    if not steps:
+        _shown(seen, asked)
+        return Plan()
+    is_running = seen.service is not None and seen.service.is_active
+    return Plan(steps, restarts=(_restart(seen),) if is_running else ())
+
+
+def _usable(seen: Seen) -> None:
+    """Raises InputError for files that the daemon, or we, cannot take."""
+    if seen.problem is not None:
+        expected = "TOML that the daemon reads"
+        raise InputError("configure", seen.name, seen.problem, expected, "mend that, or leave it out of engines")
+    if seen.dump_problem is not None:
+        step = "mend what it names"
+        raise InputError("configure", seen.name, seen.dump_problem, "a configuration that it loads", step)
+    if seen.folder is None:
+        is_there = seen.root_found.state.kind != "absent"
+        found = f"{seen.root} imports no folder" if is_there else f"no {seen.root}"
+        step = "update it (k3s and rke2 of 2026-02 and later have one)" if is_there else "start it once"
+        raise UnsupportedError("configure", seen.name, found, "an import folder of its own", step)
+    newest = 4 if seen.version is None else rules.newest_config(seen.version)
+    if seen.config_version > newest:
+        found = f"version {seen.config_version} in {seen.root}, and containerd {told(seen.version)}"
+        step = "write it for this containerd: it passes over what it does not know"
+        raise UnsupportedError("configure", seen.name, found, f"version {newest} or lower", step)
+    if seen.version is None and not rules.is_merging(None, seen.config_version):
+        several = [one.path for one in seen.documents if rules.tables_of(one, None)]
+        if len(several) > 1:
+            found = f"one of unknown version, and {len(several)} files with the same tables"
+            raise UnsupportedError("configure", seen.name, found, "a known version", "do it on the running node")
+
+
+def _text(found: Found) -> str:
+    return found.content.decode("utf-8", "replace")
+
+
+def _supported(seen: Seen, asked: Asked) -> None:
+    """Raises UnsupportedError for what this version does not have, InputError for unknown settings."""
+    strange = sorted(set(asked.nri_validator or ()) - set(VALIDATOR_KEYS))
+    if strange:
+        expected = f"some of {', '.join(VALIDATOR_KEYS)}"
+        raise InputError("set", "nri_validator", f"setting {', '.join(strange)}", expected, "correct it")
+    if asked.cdi is False:
+        _can_turn_off(seen)
+    wants = (
+        (bool(asked.cdi or asked.cdi_spec_dirs), "CDI", rules.CDI_SINCE),
+        (bool(asked.nri), "NRI", rules.NRI_SINCE),
+        (bool(asked.nri_validator), "a validator of NRI", rules.VALIDATOR_SINCE),
+    )
+    for is_wanted, what, since in wants:
+        if is_wanted and seen.version is not None and seen.version < since:
+            step = f"update it, or leave {seen.name} out of engines"
+            raise UnsupportedError(
+                "turn on", f"{what} in {seen.name}", told(seen.version), f"{told(since)} or later", step
+            )
+
+
+def _can_turn_off(seen: Seen) -> None:
+    if seen.version is not None and seen.version >= rules.CDI_ALWAYS:
+        step = f"set cdi to true, or leave {seen.name} out of engines"
+        raise UnsupportedError("turn off", f"CDI in {seen.name}", told(seen.version), "one before 2.4", step)
+
+
+def _one_version(seen: Seen) -> None:
+    """Raises ConflictError where files differ in their version, and the daemon loses settings silently by that."""
+    if seen.version is not None and seen.version >= rules.MIGRATES_EACH:
+        return
+    others = {one.path: one.version for one in seen.documents if one.version != seen.config_version}
+    for path, version in others.items():
+        found = f"version {version} in {path}, version {seen.config_version} in {seen.root}"
+        step = "give that file the version of the root, and the plugin names of that version"
+        raise ConflictError("configure", seen.name, found, "one version in all files", step)
+
+
+def _may_win(seen: Seen, changes: rules.Tables, later: Sequence[Document]) -> None:
+    """Raises ConflictError where a file that is read after ours would undo what ours says."""
+    masked = rules.overruled(changes, later, seen.version, seen.config_version)
+    for path, keys in masked.items():
+        found = f"{path} is read later and says otherwise of {', '.join(sorted(set(keys)))}"
+        step = f"take that out of it, or give it a name that is read before {NAME}"
+        details: dict[str, object] = {"masked": {one: sorted(set(all_keys)) for one, all_keys in masked.items()}}
+        raise ConflictError("configure", seen.name, found, "a drop-in that is read last", step, details)
+
+
+def _root_step(seen: Seen, is_needed: bool, imports: str) -> tuple[Any, ...]:
+    """The edit of ``imports``, the root file where there is none, or what takes them back where they are ours."""
+    minimal = _minimal(seen)
+    kind = seen.root_found.state.kind
+    why = "the drop-in is read"
+    if is_needed and kind == "absent":
+        return file_step(seen.root, seen.root_found, minimal, why)
+    if is_needed and seen.is_imported:
+        return ()
+    if not is_needed and seen.root_found.content == minimal:
+        return file_step(seen.root, seen.root_found, None, "nothing is asked any more")
+    if not is_needed and not (kind == "file" and PATTERN.encode() in seen.root_found.content):
+        return ()
+    text = seen.root_found.text()
+    entry = f'"{PATTERN}" in imports of {seen.root}'
+    if is_needed and imports == "refuse":
+        found, step = f"{seen.root} imports no folder of drop-ins", f"add {entry}, or set imports to edit"
+        raise ConflictError("configure", seen.name, found, "one that is imported", step)
+    if kind != "file":
+        found, step = f"{seen.root} is a {kind}", f"have {entry} where it is made"
+        raise ConflictError("edit", seen.root, found, "a file", step)
+    change = toml_edit.added if is_needed else toml_edit.removed
+    new = change(text, "imports", PATTERN, _NOTE)
+    if new is None and is_needed:
+        found, step = "imports in a form that is not edited safely", f"add {entry} by hand"
+        raise ConflictError("edit", seen.root, found, "a list in brackets", step)
+    if new is None:
+        return ()  # an entry that matches no file does no harm
+    return file_step(
+        seen.root, seen.root_found, new.encode(), why if is_needed else "nothing is asked any more", is_edit=True
+    )
+
+
+def _minimal(seen: Seen) -> bytes:
+    """The root file where there is none. It reads no other drop-ins: those that were not read before stay unread."""
+    version = 2 if seen.version is None or seen.version < rules.MERGES else 3
+    head = "The daemon reads drop-ins only where this file is."
+    return f'# {OWNED}\n# {head}\nversion = {version}\nimports = ["{PATTERN}"]\n'.encode()
+
+
+def _restart(seen: Seen) -> Restart:
+    assert seen.service is not None
+    # With another mode systemd ends the shims, and so the containers, together with the daemon. A server of k3s or
+    # rke2 is the control plane too.
+    is_safe = (
+        seen.service.kill_mode == "process" and "server" not in seen.service.name and seen.service.name != "k3s.service"
+    )
+    return Restart(seen.service.name, f"{seen.name} reads its configuration at its start", is_safe)
+
+
+def _shown(seen: Seen, asked: Asked) -> None:
+    """Raises VerifyError where the daemon itself makes something else of the files."""
+    if seen.dump is None:
+        return
+    try:
+        left = rules.lacking(asked, toml.read(seen.dump), seen.version)
+    except ValueError as error:
+        raise ProbeError("read", f"what {seen.binary} says", str(error), "TOML", "look at it by hand") from None
+    if left:
+        found = f"config dump of {seen.binary} shows otherwise: {', '.join(left)}"
+        step = "see which file is read after it"
+        raise VerifyError("configure", seen.name, found, "what is asked", step, {"lacking": left})
+
+
+class Running(NamedTuple):
+    """What a running daemon answers; None is unknown, with a reason under the same name in ``unknown``."""
+
+    cdi: Optional[bool] = None
+    cdi_spec_dirs: Optional[tuple[str, ...]] = None
+    handlers: Optional[tuple[str, ...]] = None
+    nri: Optional[bool] = None
+    unknown: Mapping[str, str] = {}
+
+
+def ask(host: Host, seen: Seen) -> Running:
+    """Ask the running daemon (``crictl info``), not its files. NRI is on where its socket is."""
+    if seen.service is None or not seen.service.is_active:
+        return running(None, "it does not run", None)
+    endpoint = seen.service.flag("--address", "-a") or FLAVOURS[seen.name].socket
+    ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
+    tables = rules.effective(seen.documents, seen.version, seen.config_version)
+    socket = str(tables[rules.NRI].get("socket_path") or "/var/run/nri/nri.sock")
+    status, _reason = host.status(socket)
+    return running(
+        ran.stdout if ran.reason is None else None, ran.reason, status is not None and status.kind == "socket"
+    )
+
+
+def running(info: Optional[str], reason: Optional[str], has_socket: Optional[bool]) -> Running:
+    """What ``crictl info`` says. ``reason``: why it says nothing."""
+    config: Any = None
+    try:
+        told_all = json.loads(info) if info is not None else {}
+        config = told_all.get("config") if isinstance(told_all, dict) else None
+    except (ValueError, RecursionError):
+        reason = "crictl printed no JSON"
+    config = config if isinstance(config, dict) else {}
+    cdi, dirs = config.get("enableCDI"), config.get("cdiSpecDirs")
+    runtimes = (config.get("containerd") or {}).get("runtimes")
+    found = Running(
+        cdi if isinstance(cdi, bool) else None,
+        tuple(map(str, dirs)) if isinstance(dirs, list) else None,
+        tuple(sorted(runtimes)) if isinstance(runtimes, dict) else None,
+        has_socket,
+    )
+    why = reason or "crictl info does not say"
+    return found._replace(
+        unknown={name: why for name, value in found._asdict().items() if value is None and name != "unknown"}
+    )
+
+
+def facts(host: Host, seen: Seen) -> dict[str, Any]:
+    """One row of the facts of engines. ``drift`` says that our file is not what it would be made to be now."""
+    asked = remembered(_text(seen.ours))
+    documents = seen.documents
+    if seen.is_imported and seen.ours.state.kind == "file":
+        documents = _with_ours(seen)
+    tables = rules.effective(documents, seen.version, seen.config_version)
+    is_new = seen.version >= rules.MERGES if seen.version is not None else (True if seen.config_version > 2 else None)
+    cri, nri = tables[rules.CRI], tables[rules.NRI]
+    disabled = nri.get("disable", None if is_new is None else not is_new)
+    has_cdi = seen.version is None or seen.version >= rules.CDI_SINCE
+    return {
+        "name": seen.name,
+        "version": None if seen.version is None else told(seen.version),
+        "service": None if seen.service is None else seen.service.name,
+        "config": {"path": seen.root, "version": seen.config_version, "files": [one.path for one in documents]},
+        "serves_kubernetes": is_served(seen),
+        "cdi": rules.is_cdi_on(cri, seen.version, seen.config_version),
+        "cdi_spec_dirs": list(cri.get("cdi_spec_dirs", rules.DEFAULT_DIRS)) if has_cdi else [],
+        "nri": None if disabled is None else not disabled,
+        "handlers": sorted(((cri.get("containerd") or {}).get("runtimes")) or ()),
+        "problem": seen.problem or seen.dump_problem,
+        "drift": _drift(seen, asked),
+        "running": ask(host, seen)._asdict(),
+    }
+
+
+def _with_ours(seen: Seen) -> tuple[Document, ...]:
+    try:
+        table = toml.read(_text(seen.ours))
+    except ValueError:
+        return seen.documents
+    ours = Document(seen.ours_path, table, rules.version_of(table, seen.config_version))
+    return tuple(sorted((*seen.documents, ours), key=lambda one: seen.order.index(one.path)))
+
+
+def _drift(seen: Seen, asked: Asked) -> Optional[str]:
+    """What is wrong with our file now: the tables that it stands in for have changed since, or another's file wins."""
+    if seen.ours.state.kind != "file" or seen.problem is not None:
+        return None
+    version = seen.config_version
+    changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
+    place = seen.order.index(seen.ours_path)
+    later = [one for one in seen.documents if seen.order.index(one.path) > place]
+    masked = rules.overruled(changes, later, seen.version, version)
+    if masked:
+        return f"{next(iter(masked))} is read later and says otherwise"
+    earlier = [one for one in seen.documents if seen.order.index(one.path) < place]
+    wanted = rules.drop_in(asked, changes, earlier, seen.version, version) if changes else ""
+    if wanted.encode() == seen.ours.content:
+        return None
+    return f"{seen.ours_path} is not what it would be now: the files that it builds on have changed"

@@ -1,0 +1,262 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How containerd makes one configuration of a root file and its imports, and what must be added to it. Pure.
+
+Up to 1.7 a later file replaces a whole plugin table; from 2.0 on tables are merged key by key, a later file's value
+wins, and its lists replace earlier ones. The names of the plugins follow each file's version. Source: LoadConfig in
+containerd 1.6.20, 1.7.35, 2.0.5, 2.2.9, 2.3.4 and 2.4.2, read and tried 2026-12.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+from ..codec import toml
+from .asked import Asked, comments
+from .service import Version
+
+MERGES: Version = (2, 0, 0)
+CDI_SINCE: Version = (1, 7, 0)
+CDI_ALWAYS: Version = (2, 4, 0)
+"""From here on ``enable_cdi`` is an unknown key, which the daemon passes over with a warning."""
+
+NRI_SINCE: Version = (1, 7, 0)
+VALIDATOR_SINCE: Version = (2, 2, 0)
+MIGRATES_EACH: Version = (2, 3, 0)
+"""From here on each file is brought to the newest version before it is merged, so that files may differ in it."""
+
+DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
+RUNC = "io.containerd.runc.v2"
+
+_OWN_RUNC: Mapping[str, Any] = {
+    "runtime_type": RUNC,
+    "sandbox_mode": "podsandbox",
+    "options": {
+        **dict.fromkeys(("BinaryName", "CriuImagePath", "CriuPath", "CriuWorkPath", "Root", "ShimCgroup"), ""),
+        **dict.fromkeys(("NoNewKeyring", "NoPivotRoot", "SystemdCgroup"), False),
+        **dict.fromkeys(("IoGid", "IoUid"), 0),
+    },
+}
+"""The handler that containerd up to 1.7 has by itself, and loses as soon as any other is configured."""
+
+CRI, NRI = "cri", "nri"
+_IDS = {
+    CRI: {1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"},
+    NRI: {1: "nri", 2: "io.containerd.nri.v1.nri", 3: "io.containerd.nri.v1.nri"},
+}
+_CRI_NAMES = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+
+Tables = dict[str, dict[str, Any]]
+"""Tables of plugins by ``CRI`` and ``NRI``."""
+
+
+class Document(NamedTuple):
+    """A file of the configuration, as it was read. ``version`` is 1 where the root says none."""
+
+    path: str
+    table: Mapping[str, Any]
+    version: int
+
+
+def version_of(table: Mapping[str, Any], otherwise: int) -> int:
+    """The version that a file says; a root without one has 1, an import without one its root's."""
+    said = table.get("version", 0)
+    return said if isinstance(said, int) and said > 0 else otherwise
+
+
+def newest_config(daemon: Version) -> int:
+    """The highest version of files that a daemon knows. 1.6 passes over a higher one without a word."""
+    return 2 if daemon < MERGES else 3 if daemon < MIGRATES_EACH else 4
+
+
+def is_merging(daemon: Optional[Version], version: int) -> bool:
+    """Whether tables are merged. Of an unknown daemon the version of the root tells, as 3 came with merging."""
+    return daemon >= MERGES if daemon is not None else version >= 3
+
+
+def plugin_id(part: str, version: int, daemon: Optional[Version]) -> str:
+    """The name of a plugin's table in a file of a version."""
+    if part == NRI and version == 1 and daemon is not None and daemon >= MERGES:
+        version = 2  # a bare name that is not of version 1's own plugins is migrated to another plugin's
+    return _IDS[part][min(version, 3)]
+
+
+def tables_of(document: Document, daemon: Optional[Version]) -> Tables:
+    """The tables of the two plugins in one file (those that are there)."""
+    plugins = document.table.get("plugins")
+    found: Tables = {}
+    for part in (CRI, NRI):
+        table = plugins.get(plugin_id(part, document.version, daemon)) if isinstance(plugins, Mapping) else None
+        if isinstance(table, Mapping):
+            found[part] = dict(table)
+    return found
+
+
+def effective(documents: Iterable[Document], daemon: Optional[Version], version: int) -> Tables:
+    """The tables that the daemon makes of these files in this order. Defaults of the daemon are not in it."""
+    made: Tables = {CRI: {}, NRI: {}}
+    for document in documents:
+        for part, table in tables_of(document, daemon).items():
+            made[part] = merged(made[part], table) if is_merging(daemon, version) else table
+    return made
+
+
+def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two tables as containerd 2 merges them."""
+    made = dict(base)
+    for name, value in more.items():
+        known = made.get(name)
+        is_table = isinstance(known, Mapping) and isinstance(value, Mapping)
+        made[name] = merged(known, value) if is_table else value  # type: ignore[arg-type]
+    return made
+
+
+def is_cri_off(documents: Iterable[Document]) -> bool:
+    """Whether the plugin that serves Kubernetes is switched off, as it is where containerd serves Docker alone."""
+    lists = [document.table.get("disabled_plugins") for document in documents]
+    return any(name in _CRI_NAMES for names in lists if isinstance(names, list) for name in names)
+
+
+def needed(asked: Asked, tables: Tables, daemon: Optional[Version], version: int) -> Tables:
+    """What must be set in the two plugins so that all that is asked is so. Empty parts are left out."""
+    cri, nri = tables[CRI], tables[NRI]
+    set_cri: dict[str, Any] = {}
+    set_nri: dict[str, Any] = {}
+    is_new = daemon >= MERGES if daemon is not None else (True if version >= 3 else None)
+    has_switch = daemon is None or daemon < CDI_ALWAYS
+    if asked.cdi is not None and has_switch and cri.get("enable_cdi", is_new) is not asked.cdi:
+        set_cri["enable_cdi"] = asked.cdi
+    if asked.cdi_spec_dirs and tuple(cri.get("cdi_spec_dirs", DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+        set_cri["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
+    if asked.nri is not None and nri.get("disable", None if is_new is None else not is_new) is not (not asked.nri):
+        set_nri["disable"] = not asked.nri
+    validator = dict(asked.nri_validator or {})
+    if validator and not _is_within(validator, nri.get("default_validator", {})):
+        set_nri["default_validator"] = validator
+    known = _handlers(cri)
+    is_losing = bool(asked.runtimes) and not known and not is_merging(daemon, version)
+    known = {"runc": _OWN_RUNC} if is_losing else known
+    handlers = {name: _handler(known, name, wanted) for name, wanted in (asked.runtimes or {}).items()}
+    handlers = {name: entry for name, entry in handlers.items() if not _is_within(entry, known.get(name, {}))}
+    if handlers:
+        set_cri["containerd"] = {"runtimes": {**known, **handlers} if is_losing else handlers}
+    return {part: table for part, table in ((CRI, set_cri), (NRI, set_nri)) if table}
+
+
+def _handlers(cri: Mapping[str, Any]) -> Mapping[str, Any]:
+    runtimes = (cri.get("containerd") or {}).get("runtimes")
+    return runtimes if isinstance(runtimes, Mapping) else {}
+
+
+def _handler(known: Mapping[str, Any], name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A handler as it must be: what runc's has, over that what it has itself, over that what is asked."""
+    kind = wanted.get("type") or known.get(name, {}).get("runtime_type") or RUNC
+    runc = known.get("runc", {})
+    # Options of runc's shim mean nothing to another shim, whose own options have their own names.
+    entry = merged(runc, known.get(name, {})) if kind == RUNC else dict(known.get(name, {}))
+    asked: dict[str, Any] = {"runtime_type": kind}
+    options = dict(wanted.get("options") or {})
+    if wanted.get("binary") and kind == RUNC:
+        options = {"BinaryName": wanted["binary"], **options}
+    elif wanted.get("binary"):
+        asked["runtime_path"] = wanted["binary"]
+    if options:
+        asked["options"] = options
+    return merged(entry, asked)
+
+
+def _is_within(part: Any, whole: Any) -> bool:
+    """Whether all that ``part`` says is so in ``whole``."""
+    if isinstance(part, Mapping):
+        return isinstance(whole, Mapping) and all(key in whole and _is_within(part[key], whole[key]) for key in part)
+    return bool(part == whole)
+
+
+def paths(table: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The dotted names of all values in a table."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from paths(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def is_cdi_on(cri: Mapping[str, Any], daemon: Optional[Version], version: int) -> Optional[bool]:
+    """Whether CDI is on by a table; None where only the unknown version of the daemon would tell."""
+    if daemon is not None and (daemon < CDI_SINCE or daemon >= CDI_ALWAYS):
+        return daemon >= CDI_ALWAYS
+    is_new = daemon >= MERGES if daemon is not None else (True if version >= 3 else None)
+    said = cri.get("enable_cdi", is_new)
+    return said if isinstance(said, bool) else None
+
+
+def overruled(
+    changes: Tables, later: Sequence[Document], daemon: Optional[Version], version: int
+) -> dict[str, list[str]]:
+    """What files that are read after ours would make of the changes: ``{path of the file: [keys]}``."""
+    found: dict[str, list[str]] = {}
+    for document in later:
+        for part, table in tables_of(document, daemon).items():
+            change = changes.get(part)
+            if change is None:
+                continue
+            if is_merging(daemon, version):
+                both = set(paths(change)) & set(paths(table))
+                keys = [key for key in sorted(both) if _at(change, key) != _at(table, key)]
+            else:
+                keys = sorted(paths(change))
+            if keys:
+                found.setdefault(document.path, []).extend(keys)
+    return found
+
+
+def _at(table: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted name as ``paths`` gives it; names with dots in them are found too."""
+    for name, value in table.items():
+        if key == name:
+            return value
+        if key.startswith(f"{name}.") and isinstance(value, Mapping):
+            found = _at(value, key[len(name) + 1 :])
+            if found is not None:
+                return found
+    return None
+
+
+def drop_in(asked: Asked, changes: Tables, earlier: Sequence[Document], daemon: Optional[Version], version: int) -> str:
+    """Our file. Where tables are not merged it holds the whole table that it stands in for, and says whose."""
+    plugins: dict[str, Any] = {}
+    notes: list[str] = []
+    for part, change in changes.items():
+        name = plugin_id(part, version, daemon)
+        table = change
+        if not is_merging(daemon, version):
+            below = [document for document in earlier if part in tables_of(document, daemon)]
+            if below:
+                whole = tables_of(below[-1], daemon)[part]
+                table = merged(whole, change)
+                notes.append(f'plugins."{name}" of {below[-1].path} (sha256 {digest(whole)})')
+        plugins[name] = table
+    if notes:
+        notes.insert(
+            0, "containerd up to 1.7 takes a plugin's whole table from the last file that has one. Here stand in"
+        )
+        notes[1:] = [f"  for {note}" for note in notes[1:]]
+    return comments(asked, notes) + toml.write({"version": version, "plugins": plugins})
+
+
+def digest(table: Mapping[str, Any]) -> str:
+    """A short digest of what a table says, in whatever order."""
+    text = json.dumps(table, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def lacking(asked: Asked, dump: Mapping[str, Any], daemon: Optional[Version]) -> list[str]:
+    """What is asked and is not so in the configuration that the daemon itself says it makes (``config dump``)."""
+    document = Document("", dump, version_of(dump, 1))
+    tables = {CRI: {}, NRI: {}, **tables_of(document, daemon)}
+    left = needed(asked, tables, daemon, document.version)
+    return [f"{part}: {key}" for part, table in left.items() for key in paths(table)]

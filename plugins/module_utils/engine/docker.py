@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Docker: keys of ``daemon.json``, which has no drop-ins. All other keys stay as they are, in their order.
+
+CDI is opt-in from 25.0 on (``features.cdi``) and on by itself from 28.2. Source: dockerd's reference and release notes
+to 29, read 2026-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional
+
+from ..codec import json_edit
+from ..host import command, disk
+from ..host.door import Host
+from ..model.errors import ConflictError, InputError, UnsupportedError
+from ..model.plan import Found, Plan, Restart, file_step
+from . import service as services
+from .asked import Asked
+from .service import Service, Version, told
+
+CONFIG = "/etc/docker/daemon.json"
+CDI_SINCE: Version = (25, 0, 0)
+CDI_ON_SINCE: Version = (28, 2, 0)
+VALIDATES_SINCE: Version = (23, 0, 0)
+
+_DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
+_FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir", "runtimes": "--add-runtime"}
+"""The daemon refuses to start where a key of its file is an option of its command line too."""
+_ASK_SECONDS = 30.0
+
+
+class Seen(NamedTuple):
+    """Docker as it is here. ``is_live_restore``: the daemon that runs leaves containers running when it ends.
+
+    ``refusal`` is what ``dockerd --validate`` says against the file.
+    """
+
+    service: Optional[Service]
+    binary: str
+    version: Optional[Version]
+    path: str
+    found: Found
+    is_live_restore: bool = False
+    refusal: Optional[str] = None
+
+
+def look(host: Host) -> Optional[Seen]:
+    """What is found of Docker, or None where there is none. Raises ProbeError."""
+    service = services.find(host, ("docker.service",))
+    binary = (service.argv[0] if service is not None and service.argv else None) or services.program(host, "dockerd")
+    if binary is None:
+        return None
+    path = (service.flag("--config-file") if service is not None else None) or CONFIG
+    version = services.version(host, binary, ("docker-ce", "docker.io", "moby-engine"))
+    found = disk.found(host, path)
+    refusal = None
+    if found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:
+        ran = command.run(host, (binary, "--validate", "--config-file", path), _ASK_SECONDS)
+        refusal = ran.reason if host.is_live or ran.status else None
+    is_live_restore = False
+    if service is not None and service.is_active:
+        ran = command.run(host, ("docker", "info", "--format", "{{.LiveRestoreEnabled}}"), _ASK_SECONDS)
+        is_live_restore = ran.stdout.strip() == "true"
+    return Seen(service, binary, version, path, found, is_live_restore, refusal)
+
+
+def plan(seen: Seen, given: Asked) -> Plan:
+    """What is to be done. Raises InputError, UnsupportedError, ConflictError."""
+    _usable(seen, given)
+    text = seen.found.text() if seen.found.state.kind == "file" else "{}\n"
+    try:
+        config = json_edit.read(text) if text.strip() else {}
+    except ValueError as error:
+        found, step = f"{seen.path} is no JSON ({error})", "mend that, or leave it out of engines"
+        raise InputError("configure", "docker", found, "a JSON object", step) from None
+    new = text if text.strip() else "{}\n"
+    for path, value in _needed(seen, config, given):
+        _not_a_flag(seen, path[0])
+        edited = json_edit.with_value(new, path, value)
+        if edited is None:
+            found = f"{'.'.join(path)} of {seen.path} is no object"
+            raise ConflictError("edit", seen.path, found, "objects", "write it by hand")
+        new = edited
+    if new == text or (seen.found.state.kind != "file" and new == "{}\n"):
+        return Plan()
+    if seen.found.state.kind not in ("file", "absent"):
+        found = f"a {seen.found.state.kind}"
+        raise ConflictError("edit", seen.path, found, "a file", "have the keys where it is made")
+    steps = file_step(seen.path, seen.found, new.encode(), "what is asked of docker", is_edit=True)
+    is_running = seen.service is not None and seen.service.is_active
+    why = "docker reads its configuration at its start"
+    why += "" if seen.is_live_restore else ", and without live-restore that ends every container"
+    restart = Restart("docker.service", why, seen.is_live_restore)
+    return Plan(steps, restarts=(restart,) if is_running else ())
+
+
+def _usable(seen: Seen, given: Asked) -> None:
+    if seen.refusal is not None:
+        step = "mend what it names"
+        raise InputError("configure", "docker", seen.refusal, "a file that dockerd --validate takes", step)
+    wants_cdi = bool(given.cdi or given.cdi_spec_dirs)
+    if wants_cdi and seen.version is not None and seen.version < CDI_SINCE:
+        step, expected = "update it, or leave docker out of engines", f"{told(CDI_SINCE)} or later"
+        raise UnsupportedError("turn on", "CDI in docker", told(seen.version), expected, step)
+
+
+def _needed(seen: Seen, config: Mapping[str, Any], asked: Asked) -> list[tuple[tuple[str, ...], Any]]:
+    """The keys that must be set, by their path, with their values."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    features = config.get("features")
+    features = features if isinstance(features, Mapping) else {}
+    is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
+    if asked.cdi is not None and features.get("cdi", is_on) is not asked.cdi:
+        found.append((("features", "cdi"), asked.cdi))
+    if asked.cdi_spec_dirs and tuple(config.get("cdi-spec-dirs", _DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+        found.append((("cdi-spec-dirs",), list(asked.cdi_spec_dirs)))
+    known = config.get("runtimes")
+    known = known if isinstance(known, Mapping) else {}
+    for name, wanted in (asked.runtimes or {}).items():
+        entry = _runtime(name, wanted)
+        if any(known.get(name, {}).get(key) != value for key, value in entry.items()):
+            found.append((("runtimes", name), {**known.get(name, {}), **entry}))
+    return found
+
+
+def _runtime(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A runtime as Docker writes it: a program that stands for runc, or a shim by its type."""
+    if wanted.get("type") is None and wanted.get("binary") and not wanted.get("options"):
+        return {"path": wanted["binary"]}
+    options = dict(wanted.get("options") or {})
+    kind = wanted.get("type") or "io.containerd.runc.v2"
+    if wanted.get("binary") and wanted.get("type") is not None and "runc" not in kind:
+        return {"runtimeType": wanted["binary"], **({"options": options} if options else {})}
+    if wanted.get("binary"):
+        options = {"BinaryName": wanted["binary"], **options}
+    return {"runtimeType": kind, **({"options": options} if options else {})}
+
+
+def _not_a_flag(seen: Seen, key: str) -> None:
+    words = seen.service.argv if seen.service is not None else ()
+    flag = _FLAGS[key]
+    if any(word == flag or word.startswith(flag + "=") for word in words):
+        found, step = f"option {flag} in the unit of docker", "set it there, or take it out of the unit"
+        raise ConflictError("configure", "docker", found, f"{key} in {seen.path} alone", step)
+
+
+def facts(seen: Seen) -> dict[str, Any]:
+    """One row of the facts of engines."""
+    problem = seen.refusal
+    config: Mapping[str, Any] = {}
+    try:
+        config = json_edit.read(seen.found.text()) if seen.found.content.strip() else {}
+    except ValueError as error:
+        problem = problem or f"{seen.path} is no JSON ({error})"
+    is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
+    has_cdi = seen.version is None or seen.version >= CDI_SINCE
+    features = config.get("features")
+    runtimes = config.get("runtimes")
+    return {
+        "name": "docker",
+        "version": None if seen.version is None else told(seen.version),
+        "service": None if seen.service is None else seen.service.name,
+        "config": {"path": seen.path, "version": None, "files": [seen.path] if seen.found.content else []},
+        "cdi": (features.get("cdi", is_on) if isinstance(features, Mapping) else is_on) if has_cdi else False,
+        "cdi_spec_dirs": list(config.get("cdi-spec-dirs", _DEFAULT_DIRS)) if has_cdi else [],
+        "nri": False,
+        "handlers": sorted(runtimes) if isinstance(runtimes, Mapping) else [],
+        "problem": problem,
+        "running": {"live_restore": seen.is_live_restore},
+    }

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Podman: a drop-in of ``containers.conf``, with no more in it than the installed version knows. There is no daemon.
+
+CDI is always on. Source: containers.conf(5) and the release notes of Podman 4.1 to 6.0, read 2026-12; tried on 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Optional
+
+from ..codec import toml
+from ..host import disk
+from ..host.door import Host
+from ..model.errors import ConflictError, InputError, UnsupportedError
+from ..model.plan import Found, Plan, file_step
+from . import service as services
+from .asked import Asked, comments, remembered
+from .service import Version, told
+
+FOLDER = "/etc/containers/containers.conf.d"
+OURS = f"{FOLDER}/accelerator-ops.conf"
+CDI_SINCE: Version = (4, 1, 0)
+DIRS_SINCE: Version = (5, 5, 0)
+
+_EARLIER = ("/usr/share/containers/containers.conf", "/etc/containers/containers.conf")
+_DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
+
+
+class Seen(NamedTuple):
+    """Podman as it is here: its files but ours in the order of their reading, by path."""
+
+    binary: str
+    version: Optional[Version]
+    files: Mapping[str, Mapping[str, Any]]
+    ours: Found
+    problem: Optional[str] = None
+
+
+def look(host: Host) -> Optional[Seen]:
+    """What is found of Podman, or None where there is none. Raises ProbeError."""
+    binary = services.program(host, "podman")
+    if binary is None:
+        return None
+    files: dict[str, Mapping[str, Any]] = {}
+    problem = None
+    names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or () if name.endswith(".conf")]
+    for path in [*_EARLIER, *names]:
+        text = host.read(path).value
+        if text is None or path == OURS:
+            continue
+        try:
+            files[path] = toml.read(text)
+        except ValueError as error:
+            problem = problem or f"{path} is no TOML ({error})"
+    version = services.version(host, binary, ("podman",))
+    return Seen(binary, version, files, disk.found(host, OURS), problem)
+
+
+def plan(seen: Seen, given: Asked) -> Plan:
+    """What is to be done. Raises InputError, UnsupportedError, ConflictError."""
+    if seen.problem is not None:
+        step = "mend that, or leave it out of engines"
+        raise InputError("configure", "podman", seen.problem, "files that podman reads", step)
+    asked = given.over(remembered(seen.ours.content.decode("utf-8", "replace")))
+    asked = asked._replace(nri=None, nri_validator=None)
+    _supported(seen, asked)
+    table = _needed(seen, asked)
+    content = None
+    if table:
+        _may_win(seen, table)
+        content = (comments(asked) + toml.write({"engine": table})).encode()
+    return Plan(file_step(OURS, seen.ours, content, "what is asked of podman"))
+
+
+def _supported(seen: Seen, asked: Asked) -> None:
+    if asked.cdi is False:
+        step = "leave it out of engines, or set cdi to true"
+        raise UnsupportedError("turn off", "CDI in podman", "it has no switch", "an engine with one", step)
+    is_other = bool(asked.cdi_spec_dirs) and asked.cdi_spec_dirs != _DEFAULT_DIRS
+    wants = (
+        (bool(asked.cdi), "use CDI in", CDI_SINCE),
+        (is_other, "choose the CDI folders of", DIRS_SINCE),
+    )
+    for is_wanted, what, since in wants:
+        if is_wanted and seen.version is not None and seen.version < since:
+            step = "update it, or leave podman out of engines"
+            raise UnsupportedError(what, "podman", told(seen.version), f"{told(since)} or later", step)
+    for name, wanted in (asked.runtimes or {}).items():
+        if not wanted.get("binary") or wanted.get("type") or wanted.get("options"):
+            step = "give it a binary alone, or leave podman out of engines"
+            raise UnsupportedError("add", f"handler {name} to podman", "a type or options", "a program", step)
+
+
+def _engine(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    here = table.get("engine")
+    return here if isinstance(here, Mapping) else {}
+
+
+def _effective(files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for table in files.values():
+        runtimes = {**made.get("runtimes", {}), **(_engine(table).get("runtimes") or {})}
+        made = {**made, **_engine(table), "runtimes": runtimes}
+    return made
+
+
+def _needed(seen: Seen, asked: Asked) -> dict[str, Any]:
+    """What must be set in ``engine``."""
+    engine = _effective(seen.files)
+    table: dict[str, Any] = {}
+    if asked.cdi_spec_dirs and tuple(engine.get("cdi_spec_dirs", _DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+        table["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
+    known = engine.get("runtimes", {})
+    wanted = {name: [one["binary"]] for name, one in (asked.runtimes or {}).items()}
+    runtimes = {name: programs for name, programs in wanted.items() if known.get(name) != programs}
+    if runtimes:
+        table["runtimes"] = runtimes
+    return table
+
+
+def _may_win(seen: Seen, ours: Mapping[str, Any]) -> None:
+    for path, table in seen.files.items():
+        if not path.startswith(f"{FOLDER}/") or path < OURS:
+            continue
+        here = _engine(table)
+        keys = [name for name in ours.get("runtimes", {}) if name in (here.get("runtimes") or {})]
+        keys += [key for key in ours if key != "runtimes" and key in here]
+        if keys:
+            found = f"{path} is read later and says otherwise of {', '.join(keys)}"
+            step = f"take that out of it, or give it a name that is read before {OURS.rpartition('/')[2]}"
+            details: dict[str, object] = {"masked": {path: keys}}
+            raise ConflictError("configure", "podman", found, "a drop-in that is read last", step, details)
+
+
+def facts(seen: Seen) -> dict[str, Any]:
+    """One row of the facts of engines."""
+    files = dict(seen.files)
+    problem = seen.problem
+    if seen.ours.state.kind == "file":
+        try:
+            files[OURS] = toml.read(seen.ours.content.decode("utf-8", "replace"))
+        except ValueError as error:
+            problem = problem or f"{OURS} is no TOML ({error})"
+    drop_ins = sorted(path for path in files if path not in _EARLIER)
+    files = {path: files[path] for path in (*_EARLIER, *drop_ins) if path in files}
+    engine = _effective(files)
+    has_cdi = None if seen.version is None else seen.version >= CDI_SINCE
+    return {
+        "name": "podman",
+        "version": None if seen.version is None else told(seen.version),
+        "service": None,
+        "config": {"path": _EARLIER[1], "version": None, "files": list(files)},
+        "cdi": has_cdi,
+        "cdi_spec_dirs": list(engine.get("cdi_spec_dirs", _DEFAULT_DIRS)),
+        "nri": False,
+        "handlers": sorted(engine.get("runtimes", {})),
+        "problem": problem,
+        "running": None,
+    }

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All engines that are known, by name: what is seen of one, what would be done to it, and its row of the facts.
+
+Each is loaded only where it is looked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from ..host.door import Host
+from ..model.errors import UnsupportedError
+from ..model.plan import Plan
+from .asked import Asked
+
+KNOWN = ("containerd", "k3s", "rke2", "crio", "podman", "docker")
+"""The names of engines. k3s and rke2 bring a containerd of their own along."""
+
+_WITH_NRI = ("containerd", "k3s", "rke2", "crio")
+
+
+def look(host: Host, name: str) -> Optional[Any]:
+    """What is seen of an engine, None where it is not here. Raises ProbeError."""
+    if name == "crio":
+        from . import crio
+
+        return crio.look(host)
+    if name == "podman":
+        from . import podman
+
+        return podman.look(host)
+    if name == "docker":
+        from . import docker
+
+        return docker.look(host)
+    from . import containerd
+
+    return containerd.look(host, name)
+
+
+def here(host: Host) -> dict[str, Any]:
+    """All engines that are here, by name. Raises ProbeError."""
+    found = {name: look(host, name) for name in KNOWN}
+    return {name: seen for name, seen in found.items() if seen is not None}
+
+
+def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Plan:
+    """What is to be done to one engine. ``is_named``: the user named it, so that what it has not is an error.
+
+    Raises InputError, UnsupportedError, ConflictError, VerifyError.
+    """
+    if name not in _WITH_NRI:
+        asked = asked._replace(nri=None, nri_validator=None)
+    if name == "crio":
+        from . import crio
+
+        return crio.plan(seen, asked)
+    if name == "podman":
+        from . import podman
+
+        return podman.plan(seen, asked)
+    if name == "docker":
+        from . import docker
+
+        return docker.plan(seen, asked)
+    from . import containerd
+
+    if not seen.problem and not containerd.is_served(seen):
+        if is_named:
+            found, step = "the plugin cri is disabled", "enable it, or leave it out of engines"
+            raise UnsupportedError("configure", name, found, "one that serves Kubernetes", step)
+        return Plan()  # it works for Docker, which does all this itself
+    return containerd.plan(seen, asked, imports)
+
+
+def has_nri(name: str) -> bool:
+    """Whether an engine of this kind can have NRI at all."""
+    return name in _WITH_NRI
+
+
+def facts(host: Host) -> list[dict[str, Any]]:
+    """The rows of all engines that are here. Raises ProbeError."""
+    return [_row(host, name, seen) for name, seen in here(host).items()]
+
+
+def _row(host: Host, name: str, seen: Any) -> dict[str, Any]:
+    if name == "crio":
+        from . import crio
+
+        return crio.facts(host, seen)
+    if name == "podman":
+        from . import podman
+
+        return podman.facts(seen)
+    if name == "docker":
+        from . import docker
+
+        return docker.facts(seen)
+    from . import containerd
+
+    return containerd.facts(host, seen)

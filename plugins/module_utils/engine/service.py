@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service and the program of an engine: from the running daemon's own unit, and on another root from its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, Optional
+
+from ..codec import unit
+from ..host import command
+from ..host.door import Host
+
+_UNIT_FOLDERS = (
+    *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"),
+    *("/usr/lib/systemd/system", "/lib/systemd/system"),
+)
+_BIN_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_PROPERTIES = "LoadState,ActiveState,ExecStart,KillMode"
+_ASK_SECONDS = 20.0
+_NUMBERS = re.compile(r"(?:^|[\s:])v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
+_MAX_STATUS_BYTES = 64 * 1024 * 1024
+
+Version = tuple[int, int, int]
+
+
+class Service(NamedTuple):
+    """A unit: the words of its command line, what its end kills, and whether it runs."""
+
+    name: str
+    argv: tuple[str, ...]
+    kill_mode: str
+    is_active: bool
+
+    def flag(self, *names: str) -> Optional[str]:
+        """The value of an option of the command line, given as one word or as two."""
+        for number, word in enumerate(self.argv):
+            for name in names:
+                if word == name and number + 1 < len(self.argv):
+                    return self.argv[number + 1]
+                if word.startswith(name + "="):
+                    return word[len(name) + 1 :]
+        return None
+
+
+def find(host: Host, names: Iterable[str]) -> Optional[Service]:
+    """The first of some services that runs, else the first that is there."""
+    services = [one for one in (_service(host, name) for name in names) if one is not None]
+    return next((one for one in services if one.is_active), services[0] if services else None)
+
+
+def _service(host: Host, name: str) -> Optional[Service]:
+    ran = command.run(host, ("systemctl", "show", name, f"--property={_PROPERTIES}"), _ASK_SECONDS)
+    shown = unit.shown_properties(ran.stdout) if ran.reason is None else {}
+    if shown.get("LoadState") == "loaded":
+        argv = unit.command_line(shown["ExecStart"])
+        return Service(name, argv, shown.get("KillMode", ""), shown.get("ActiveState") == "active")
+    texts = _unit_texts(host, name)
+    if not texts:
+        return None
+    said = unit.directives(texts, "Service")
+    argv = unit.command_line((said.get("ExecStart") or [""])[-1])
+    return Service(name, argv, (said.get("KillMode") or ["control-group"])[-1], False)
+
+
+def _unit_texts(host: Host, name: str) -> list[str]:
+    """The unit's file in force and its drop-ins; of several drop-ins with one name only the first folder's counts."""
+    main = next((text for text in (host.read(f"{folder}/{name}").value for folder in _UNIT_FOLDERS) if text), None)
+    if main is None:
+        return []
+    places: dict[str, str] = {}
+    for folder in _UNIT_FOLDERS:
+        for drop_in in host.list(f"{folder}/{name}.d").value or ():
+            if drop_in.endswith(".conf"):
+                places.setdefault(drop_in, f"{folder}/{name}.d/{drop_in}")
+    return [main, *(host.read(places[drop_in]).value or "" for drop_in in sorted(places))]
+
+
+def program(host: Host, name: str) -> Optional[str]:
+    """Where a program is, or None."""
+    return next((place for place in (f"{folder}/{name}" for folder in _BIN_FOLDERS) if host.exists(place)), None)
+
+
+def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Version]:
+    """What the program says of itself; where it cannot be asked, what dpkg says of its package. None: unknown."""
+    ran = command.run(host, (binary, "--version"), _ASK_SECONDS)
+    if ran.reason is None:
+        return _version_in(ran.stdout)
+    content, _reason = host.read_bytes("/var/lib/dpkg/status", _MAX_STATUS_BYTES)
+    status = (content or b"").decode("utf-8", "replace")
+    for package in packages:
+        row = re.search(rf"^Package: {re.escape(package)}\nStatus: \S+ \S+ installed\n(?:\S.*\n| .*\n)*", status, re.M)
+        said = re.search(r"^Version: (.*)$", row.group(), re.M) if row else None
+        if said:
+            return _version_in(said.group(1))
+    return None
+
+
+def _version_in(text: str) -> Optional[Version]:
+    found = _NUMBERS.search(text)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+
+def told(known: Optional[Version]) -> str:
+    """A version as text."""
+    return "of unknown version" if known is None else ".".join(map(str, known))

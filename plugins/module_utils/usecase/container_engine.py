@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Container engines: CDI and its folders, NRI, and handlers of runtimes, by drop-ins of our own where there are any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..engine import registry
+from ..engine.asked import Asked
+from ..host.door import Host
+from ..model.errors import InputError, OpsError, UnsupportedError
+from ..model.plan import Plan, together
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "engines": {"type": "list", "elements": "str"},
+    "cdi": {"type": "bool", "default": True},
+    "cdi_spec_dirs": {"type": "list", "elements": "path"},
+    "nri": {"type": "bool"},
+    "nri_validator": {"type": "dict"},
+    "runtimes": {"type": "dict"},
+    "imports": {"type": "str", "choices": ["edit", "refuse"], "default": "edit"},
+}
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
+_KEYS = ("binary", "type", "options")
+
+
+class Seen(NamedTuple):
+    """The engines that are looked at, by name."""
+
+    engines: Mapping[str, Any]
+
+
+def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
+    """Look at the named engines, or at all. Raises ProbeError."""
+    if wish["engines"] is None:
+        return Seen(registry.here(host))
+    known = [name for name in dict.fromkeys(wish["engines"]) if name in registry.KNOWN]
+    found = {name: registry.look(host, name) for name in known}
+    return Seen({name: seen for name, seen in found.items() if seen is not None})
+
+
+def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
+    """What is to be done. Raises InputError, UnsupportedError; what stands in the way of one engine is a blocker."""
+    asked = _asked(wish)
+    named = wish["engines"]
+    _are_here(seen, named)
+    if asked.nri and not any(registry.has_nri(name) for name in seen.engines):
+        found = f"{', '.join(seen.engines) or 'no engine'} here"
+        raise UnsupportedError("turn on", "NRI", found, "containerd or CRI-O", "leave nri out")
+    plans = []
+    for name, one in seen.engines.items():
+        try:
+            plans.append(registry.plan(name, one, asked, wish["imports"], named is not None))
+        except OpsError as error:
+            plans.append(Plan(blockers=(error,)))
+    return together(tuple(plans))
+
+
+def _are_here(seen: Seen, named: Any) -> None:
+    strange = sorted(set(named or ()) - set(registry.KNOWN))
+    if strange:
+        found, expected = f"engine {', '.join(strange)}", f"some of {', '.join(registry.KNOWN)}"
+        raise InputError("configure", "container engines", found, expected, "correct engines")
+    missing = [name for name in named or () if name not in seen.engines]
+    if missing:
+        found, step = f"no {', '.join(missing)} here", "install it, or leave it out of engines"
+        raise InputError("configure", "container engines", found, "engines that are here", step)
+
+
+def _asked(wish: Mapping[str, Any]) -> Asked:
+    """The wish as the engines take it. Raises InputError."""
+    folders = wish["cdi_spec_dirs"]
+    for folder in folders or ():
+        if not folder.startswith("/"):
+            raise InputError("set", "cdi_spec_dirs", folder, "absolute paths", "write the whole path")
+    runtimes = {name: _runtime(name, one) for name, one in (wish["runtimes"] or {}).items()}
+    return Asked(
+        wish["cdi"],
+        None if folders is None else tuple(folders),
+        wish["nri"],
+        wish["nri_validator"],
+        None if wish["runtimes"] is None else runtimes,
+    )
+
+
+def _runtime(name: str, one: Any) -> dict[str, Any]:
+    subject = f"runtime {name}"
+    if not _NAME.match(name):
+        expected = "letters, digits, dots, dashes and underscores"
+        raise InputError("add", "a runtime", f"the name {name!r}", expected, "give it another name")
+    one = {} if one is None else one
+    if not isinstance(one, Mapping) or set(one) - set(_KEYS):
+        expected = f"some of {', '.join(_KEYS)}"
+        raise InputError("add", subject, f"{one!r}", expected, "correct runtimes")
+    given = {key: one[key] for key in _KEYS if one.get(key) is not None}
+    if not given.get("binary") and not given.get("type"):
+        raise InputError("add", subject, "neither a binary nor a type", "one of them", "say what runs it")
+    if not str(given.get("binary", "/")).startswith("/"):
+        raise InputError("add", subject, f"binary {given['binary']}", "an absolute path", "write the whole path")
+    if not isinstance(given.get("options", {}), Mapping):
+        raise InputError("add", subject, f"options {given['options']!r}", "a dictionary", "correct them")
+    return given
