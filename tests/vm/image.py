@@ -1,0 +1,329 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The disk of the test machine: this machine's Debian with two kernels of its own, and a GRUB that decides what boots.
+
+No loop device and no mount of the image: the root file system is made in a folder (debootstrap, apt in a chroot of a
+private mount namespace), ``mke2fs -d`` puts it on the disk, and GRUB for BIOS is laid into the gap before the first
+partition by hand. Then the disk boots once and makes its own ``grub.cfg`` by ``update-grub``, as a node does.
+
+The disk is kept in the cache under a name that follows from the versions of the packages and from these files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "run"))
+
+import machine
+import node_image
+import surroundings
+from surroundings import CACHE, SetupError
+
+PROGRAMS = {
+    **machine.PROGRAMS,
+    "debootstrap": "debootstrap",
+    "sfdisk": "fdisk",
+    "mke2fs": "e2fsprogs",
+    "ssh-keygen": "openssh-client",
+}
+"""What the image is made and run with: program -> Debian package."""
+
+_KERNEL = "linux-image-amd64"
+_BASE = ("systemd", "systemd-sysv", "dbus", "udev", "kmod", "procps", "iproute2", "python3", "openssh-server", "zstd")
+_BOOT = ("initramfs-tools", "grub-pc", "pciutils")
+_DISK_MIB = 3000
+_FIRST_SECTOR = 2048
+_SECTOR_BYTES = 512
+
+_LEFT_OUT = (
+    *("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"),
+    *("/lib/modules/*/kernel/sound/*", "/lib/modules/*/kernel/drivers/media/*", "/lib/modules/*/kernel/drivers/iio/*"),
+    *("/lib/modules/*/kernel/drivers/net/wireless/*", "/lib/modules/*/kernel/drivers/net/ethernet/*"),
+    *("/lib/modules/*/kernel/drivers/scsi/*", "/lib/modules/*/kernel/drivers/staging/*"),
+    *("/lib/modules/*/kernel/drivers/infiniband/*", "/lib/modules/*/kernel/drivers/usb/*"),
+    *("/lib/modules/*/kernel/drivers/watchdog/*", "/etc/grub.d/20_linux_xen", "/etc/grub.d/30_os-prober"),
+    *("/lib/modules/*/kernel/net/wireless/*", "/lib/modules/*/kernel/net/mac80211/*"),
+    *(f"/usr/share/initramfs-tools/hooks/{name}" for name in ("dmsetup", "fsck", "keymap", "resume", "thermal")),
+)
+"""What dpkg does not unpack: the machine has no use for it, and each file costs an emulated processor time."""
+
+_FILES = {
+    "etc/hostname": "accelerator-vm\n",
+    "etc/fstab": "LABEL=root / ext4 errors=remount-ro 0 1\n",
+    "etc/systemd/system/network-static.service": """\
+[Unit]
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Before=network.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=ip link set lo up
+ExecStart=ip address add 10.0.2.15/24 dev eth0
+ExecStart=ip link set eth0 up
+ExecStart=ip route add default via 10.0.2.2
+[Install]
+WantedBy=sysinit.target
+""",
+    "etc/ssh/sshd_config.d/test.conf": "UseDNS no\nPermitRootLogin prohibit-password\n",
+}
+_BEFORE_BOOT_PACKAGES = {
+    # the initramfs holds what this one machine boots from, so that it is made in seconds
+    "etc/initramfs-tools/conf.d/small": "MODULES=list\nCOMPRESS=zstd\nCOMPRESSLEVEL=1\n",
+    "etc/initramfs-tools/modules": "virtio_pci\nvirtio_blk\nvirtio_net\next4\n",
+    "etc/dpkg/dpkg.cfg.d/small": "".join(f"path-exclude={pattern}\n" for pattern in _LEFT_OUT)
+    + "".join(f"path-include=/lib/modules/*/kernel/drivers/media/{name}\n" for name in ("cec/core/*", "rc/rc-core.ko"))
+    + "force-unsafe-io\n",
+    "etc/apt/apt.conf.d/90small": 'APT::Install-Recommends "false";\nAcquire::Languages "none";\n',
+    "usr/sbin/policy-rc.d": "#!/bin/sh\nexit 101\n",
+    "etc/default/grub.d/machine.cfg": "GRUB_TIMEOUT=0\nGRUB_TERMINAL=console\n"
+    'GRUB_CMDLINE_LINUX_DEFAULT="quiet systemd.show_status=yes"\n'
+    'GRUB_CMDLINE_LINUX="console=ttyS0 net.ifnames=0 mitigations=off audit=0 drm_kms_helper.fbdev_emulation=0"\n',
+}
+_UNUSED_UNITS = (
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "man-db.timer"),
+    *("e2scrub_reap.service", "fstrim.timer", "getty@tty1.service", "serial-getty@ttyS0.service"),
+    *("systemd-logind.service", "systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount"),
+    *("sys-kernel-debug.mount", "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-mqueue.mount"),
+    *("systemd-update-utmp.service", "systemd-update-utmp-runlevel.service", "systemd-journal-flush.service"),
+    *("modprobe@drm.service", "modprobe@fuse.service", "modprobe@efi_pstore.service", "systemd-pstore.service"),
+)
+_CHROOT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "HOME": "/root",
+}
+
+
+class Image(NamedTuple):
+    """A disk to copy and boot, the key that root's ssh takes there, and what runs its processor (kvm, tcg)."""
+
+    disk: Path
+    key: Path
+    accel: str
+
+
+def why_not() -> Optional[str]:
+    """Why there can be no machine here, or None. What root can install is installed."""
+    if platform.machine() != "x86_64":
+        return f"the test machine is an x86-64 one, this is {platform.machine()}"
+    if os.getuid() != 0:
+        return "the disk of the test machine is made by root (debootstrap, chroot)"
+    if not Path("/etc/debian_version").exists():
+        return "the disk of the test machine is made of this machine's Debian, and this is none"
+    lack = surroundings.lacking(PROGRAMS)
+    return lack or machine.why_not()
+
+
+def ensure() -> Image:
+    """The image, made when the cache has none that fits."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "vm.lock").open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = CACHE / f"vm-{_digest()}"
+        if not (folder / "disk.raw").exists():
+            for old in CACHE.glob("vm-*"):
+                if old.is_dir():
+                    shutil.rmtree(old)  # a running machine has copied what it needs
+            _make(folder)
+    return Image(folder / "disk.raw", folder / "key", (folder / "accel").read_text(encoding="ascii").strip())
+
+
+def _digest() -> str:
+    packages = (_KERNEL, "systemd", "udev", "kmod", "initramfs-tools", "grub-pc", "python3", "openssh-server")
+    known = subprocess.run(["apt-cache", "policy", *packages], capture_output=True, text=True, check=False).stdout
+    versions = re.findall(r"^(\S+:|  Candidate: .*)$", known, re.MULTILINE)
+    text = "\n".join((node_image._suite(), *versions)).encode()
+    return hashlib.sha256(text + Path(__file__).read_bytes()).hexdigest()[:12]
+
+
+def _make(folder: Path) -> None:
+    start = time.monotonic()
+
+    def say(what: str) -> None:
+        print(f"test machine, {time.monotonic() - start:.0f} s: {what}", flush=True)
+
+    place = Path(tempfile.mkdtemp(prefix="accelerator-ops-vm-", dir=CACHE))
+    root, disk, key = place / "root", place / "disk.raw", place / "key"
+    try:
+        say(f"root file system, Debian {node_image._suite()}")
+        _bootstrap(root)
+        say("kernels and boot loader")
+        _install(root)
+        _must(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(key)])
+        _configure(root, key)
+        say("disk")
+        _lay_out(root, disk)
+        say("first boot")
+        accel = _first_boot(disk, key, place)
+        (place / "accel").write_text(accel + "\n", encoding="ascii")
+        folder.mkdir()
+        (place / "accel").rename(folder / "accel")
+        key.rename(folder / "key")
+        disk.rename(folder / "disk.raw")
+        say(f"made, run by {accel}, {os.stat(folder / 'disk.raw').st_blocks * 512 >> 20} MiB")
+    except (machine.MachineError, OSError) as error:
+        raise SetupError(f"cannot make the test machine: {error}") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _bootstrap(root: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    mirror = node_image._mirror()
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(_BASE)}", node_image._suite(), str(root)]
+    _must([*command, mirror] if mirror else command, {**_CHROOT, **kept})
+
+
+def _install(root: Path) -> None:
+    """The newest kernel and the one before it, and what boots them."""
+    _write(root, _BEFORE_BOOT_PACKAGES)
+    (root / "usr/sbin/policy-rc.d").chmod(0o755)
+    (root / "etc/apt/sources.list").write_text(_sources(), encoding="ascii")
+    _inside(root, "apt-get -qq update")
+    names = _inside(root, "apt-cache pkgnames linux-image-").split()
+    kernels = sorted((name for name in names if re.fullmatch(r"linux-image-\d[\d.+~deb-]*-amd64", name)), key=_natural)
+    newest = _inside(root, f"apt-cache depends {_KERNEL} | sed -n 's/.*Depends: //p'").split()[0]
+    before = [name for name in kernels if _natural(name) < _natural(newest)]
+    wanted = [*before[-1:], _KERNEL, *_BOOT]
+    _inside(root, f"apt-get -qq -y -o Dpkg::Use-Pty=0 install {' '.join(wanted)}")
+
+
+def _configure(root: Path, key: Path) -> None:
+    _write(root, _FILES)
+    (root / "root/.ssh").mkdir(mode=0o700, exist_ok=True)
+    shutil.copyfile(key.with_suffix(".pub"), root / "root/.ssh/authorized_keys")
+    _inside(root, f"systemctl -q enable network-static ssh; systemctl -q mask {' '.join(_UNUSED_UNITS)}")
+    _inside(root, "apt-get clean; rm -rf /var/lib/apt/lists/* /usr/sbin/policy-rc.d; : > /etc/machine-id")
+    (root / "etc/resolv.conf").unlink(missing_ok=True)
+    # until the first boot has made the real one
+    _write(
+        root,
+        {
+            "boot/grub/grub.cfg": "search --no-floppy --label root --set=root\n"
+            "linux /vmlinuz root=LABEL=root ro console=ttyS0 net.ifnames=0\ninitrd /initrd.img\nboot\n"
+        },
+    )
+
+
+def _lay_out(root: Path, disk: Path) -> None:
+    """One ext4 partition, and GRUB before it: the first sector loads what begins in the second."""
+    modules = root / "usr/lib/grub/i386-pc"
+    shutil.copytree(modules, root / "boot/grub/i386-pc", dirs_exist_ok=True)
+    core = "biosdisk part_msdos ext2 normal search search_label search_fs_uuid"
+    _inside(root, f"grub-mkimage -O i386-pc -p '(hd0,msdos1)/boot/grub' -o /boot/grub/i386-pc/core.img {core}")
+    with disk.open("wb") as file:
+        file.truncate((_DISK_MIB << 20) + _FIRST_SECTOR * _SECTOR_BYTES)
+    table = f"label: dos\nstart={_FIRST_SECTOR}, size={_DISK_MIB}M, type=83, bootable\n"
+    _must(["sfdisk", "-q", str(disk)], given=table)
+    place = f"offset={_FIRST_SECTOR * _SECTOR_BYTES},lazy_itable_init=1"
+    _must(["mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", str(root), "-E", place, str(disk), f"{_DISK_MIB}M"])
+    first = (modules / "boot.img").read_bytes()
+    second = (root / "boot/grub/i386-pc/core.img").read_bytes()
+    if len(second) > (_FIRST_SECTOR - 1) * _SECTOR_BYTES:
+        raise SetupError(
+            f"cannot make the test machine: GRUB has {len(second)} bytes, more than the gap before the disk"
+        )
+    with disk.open("r+b") as file:
+        file.write(first[:440])  # what follows in the sector is the partition table
+        file.seek(_SECTOR_BYTES)
+        file.write(second)
+
+
+def _first_boot(disk: Path, key: Path, place: Path) -> str:
+    """Boot once: the machine makes its boot menu, and what each first boot makes. Returns what ran its processor.
+
+    A processor of this machine is ten times faster than a computed one, but /dev/kvm alone proves nothing: there are
+    hosts whose KVM starts and never gets as far as a kernel.
+    """
+    if machine.why_not("kvm") is None:
+        try:
+            _settle(disk, key, place, "kvm", 60)
+        except machine.MachineError as error:
+            print(f"test machine: kvm does not do: {str(error).splitlines()[0]}", flush=True)
+        else:
+            return "kvm"
+    _settle(disk, key, place, "tcg", 600)
+    return "tcg"
+
+
+def _settle(disk: Path, key: Path, place: Path, accel: str, deadline_seconds: float) -> None:
+    with machine.Machine(disk, key, place / f"first-{accel}", accel) as first:
+        first.wait_until_up(deadline_seconds=deadline_seconds)
+        first.run("update-grub", deadline_seconds=300)
+        first.run("systemctl is-system-running --wait || true", deadline_seconds=300)
+        first.power_off()
+        first.disk.replace(disk)
+
+
+def _sources() -> str:
+    """The archives of this machine's own release, as one-line sources."""
+    wanted = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    told = _must(["apt-get", "indextargets", "--format", wanted, "Identifier: Packages"])
+    suite = node_image._suite()
+    ours = [line for line in dict.fromkeys(told.splitlines()) if line.split()[1].split("-")[0] == suite]
+    return "".join(f"deb {line}\n" for line in ours)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="ascii")
+
+
+def _inside(root: Path, command: str) -> str:
+    """Run a shell command in the root, with proc and devices in a mount namespace that ends with it."""
+    mounts = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount -t sysfs sys "$0/sys"'
+    script = f'{mounts} && exec chroot "$0" /bin/sh -c "$1"'
+    kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    names = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(root), command]
+    resolver = root / "etc/resolv.conf"
+    if not resolver.exists() and Path("/etc/resolv.conf").exists():
+        shutil.copyfile("/etc/resolv.conf", resolver)
+    return _must(names, {**_CHROOT, **kept})
+
+
+def _must(command: list[str], env: Optional[dict[str, str]] = None, given: str = "") -> str:
+    done = subprocess.run(command, env=env, input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-3:]
+        raise SetupError(f"cannot make the test machine: {command[0]}: {'; '.join(last)}")
+    return done.stdout
+
+
+def main() -> int:
+    """Make the image. 0: it is there; 3: there can be none here, and the last line says why; 1: making it failed."""
+    surroundings.require_python()
+    reason = why_not()
+    if reason:
+        print(reason)
+        return 3
+    try:
+        print(ensure().disk)
+    except SetupError as error:
+        print(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
