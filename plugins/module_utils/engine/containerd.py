@@ -124,8 +124,9 @@ def look(host: Host, name: str) -> Optional[Seen]:
     if found.state.kind == "link":
         found = found._replace(content=(host.read_bytes(root)[0] or b""))
     table, problem = _read(root, found)
-    folder = _folder(root, table, flavour)
-    reader = _Reader(host, f"{folder or FOLDER}/{NAME}")
+    is_relative_clear = version is not None and version >= rules.MERGES
+    folder = _folder(root, table, flavour, is_relative_clear)
+    reader = _Reader(host, f"{folder or FOLDER}/{NAME}", is_relative_clear)
     reader.read(root, table)
     old = f"{FOLDER}/{NAME}"
     stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and not flavour.is_embedded else None
@@ -169,11 +170,11 @@ def _what(content: bytes) -> str:
     return "no TOML"
 
 
-def _folder(root: str, table: Mapping[str, Any], flavour: Flavour) -> Optional[str]:
+def _folder(root: str, table: Mapping[str, Any], flavour: Flavour, is_relative_clear: bool) -> Optional[str]:
     """Where our file belongs: the first folder that the root imports all of, else ours (an embedded one has none)."""
     for pattern in _imports(table):
         folder, _slash, leaf = _absolute(root, pattern).rpartition("/")
-        if leaf == "*.toml" and "*" not in folder:
+        if leaf == "*.toml" and "*" not in folder and (is_relative_clear or pattern.startswith("/")):
             return folder
     return None if flavour.is_embedded else FOLDER
 
@@ -195,11 +196,16 @@ def _absolute(parent: str, path: str) -> str:
 
 
 class _Reader:
-    """Reads files as the daemon does: each file's imports after all that waits already, each file once."""
+    """Reads files as the daemon does: each file's imports after all that waits already, each file once.
 
-    def __init__(self, host: Host, ours: str) -> None:
+    A relative pattern means files beside the importing one; 1.6.20 and 1.7.0 took it from the folder that they were
+    started in, 1.6.38 and 1.7.35 do not (``is_relative_clear`` false: it may be either).
+    """
+
+    def __init__(self, host: Host, ours: str, is_relative_clear: bool) -> None:
         self.host = host
         self.ours = ours
+        self.is_relative_clear = is_relative_clear
         self.order: list[str] = []
         self.documents: list[Document] = []
         self.problem: Optional[str] = None
@@ -220,9 +226,19 @@ class _Reader:
             if known:
                 self.documents.append(Document(path, known, rules.version_of(known, version)))
             for pattern in _imports(known):
-                pending += [(one, None) for one in self.matches(_absolute(path, pattern))]
+                is_clear = self.is_clear(path, pattern)
+                pending += [(one, None) for one in self.matches(_absolute(path, pattern), counts_ours=is_clear)]
             if path == root:
                 self.would_be = 1 + len(dict.fromkeys(one for one, _known in pending if one != root))
+
+    def is_clear(self, parent: str, pattern: str) -> bool:
+        """Whether a pattern means one thing to all releases; a problem where files are there that only some read."""
+        if self.is_relative_clear or pattern.startswith("/") or "*" not in pattern:
+            return True
+        if self.matches(_absolute(parent, pattern), False) != self.matches(_absolute("/", pattern), False):
+            found = f"{pattern} in {parent} means other files to some releases before 2.0"
+            self.problem = self.problem or f"{found}; write it with its whole path"
+        return False
 
     def import_of(self, path: str) -> Mapping[str, Any]:
         text, reason = self.host.read(path)
@@ -235,8 +251,8 @@ class _Reader:
             self.problem = self.problem or f"{path} is {_what(text.encode())} ({error})"
             return {}
 
-    def matches(self, pattern: str) -> list[str]:
-        """The files that an entry of ``imports`` means; our own counts as there."""
+    def matches(self, pattern: str, counts_ours: bool) -> list[str]:
+        """The files that an entry of ``imports`` means; with ``counts_ours`` our own counts as there."""
         if "*" not in pattern:
             return [pattern]
         found = [""]
@@ -250,9 +266,9 @@ class _Reader:
                 names = set(self.host.list(folder or "/").value or ())
                 here += [f"{folder}/{name}" for name in sorted(names) if fnmatchcase(name, part)]
             found = here if number == len(parts) - 1 else [one for one in here if self.host.exists(one)]
-        if all(fnmatchcase(*pair) for pair in zip(self.ours.split("/"), pattern.split("/"))) and (
-            self.ours.count("/") == pattern.count("/")
-        ):
+        pairs = list(zip(self.ours.split("/"), pattern.split("/")))
+        is_as_deep = self.ours.count("/") == pattern.count("/")
+        if counts_ours and is_as_deep and all(fnmatchcase(*pair) for pair in pairs):
             found = sorted({*found, self.ours})
         return found
 

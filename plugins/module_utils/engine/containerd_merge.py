@@ -256,7 +256,19 @@ def digest(table: Mapping[str, Any]) -> str:
 
 def lacking(asked: Asked, dump: Mapping[str, Any], daemon: Optional[Version]) -> list[str]:
     """What is asked and is not so in the configuration that the daemon itself says it makes (``config dump``)."""
-    document = Document("", dump, version_of(dump, 1))
-    tables = {CRI: {}, NRI: {}, **tables_of(document, daemon)}
-    left = needed(asked, tables, daemon, document.version)
-    return [f"{part}: {key}" for part, table in left.items() for key in paths(table)]
+    tables = tables_of(Document("", dump, version_of(dump, 1)), daemon)
+    wanted: Tables = {CRI: {}, NRI: {}}
+    if asked.cdi is not None and daemon is not None and CDI_SINCE <= daemon < CDI_ALWAYS:
+        wanted[CRI]["enable_cdi"] = asked.cdi
+    if asked.cdi_spec_dirs:
+        wanted[CRI]["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
+    handlers = {name: _handler({}, name, one) for name, one in (asked.runtimes or {}).items()}
+    wanted[CRI]["containerd"] = {"runtimes": handlers} if handlers else {}
+    if asked.nri is not None and daemon is not None and daemon >= NRI_SINCE:
+        wanted[NRI]["disable"] = not asked.nri
+    wanted[NRI]["default_validator"] = dict(asked.nri_validator or {})
+    found = []
+    for part, table in wanted.items():
+        shown = tables.get(part, {})
+        found += [f"{part}: {key}" for key in paths(table) if _at(table, key) not in ({}, _at(shown, key))]
+    return found

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The daemons themselves as judges of what is written for them: made once, kept by version, run in a root of their own.
+
+containerd 1.6 is Debian's, later ones are built from Go modules, one after another and with little of the machine. What
+cannot be had here is skipped with its reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accelerator-ops" / "engines"
+DEBIAN = "1.6"
+VERSIONS = (DEBIAN, "1.7.35", "2.0.5", "2.2.9", "2.3.4", "2.4.2")
+"""One of each kind of merging; 2.3.4 is the last that refuses an import with a higher version than its root."""
+
+_BUILD_SECONDS = 900
+_RUN_SECONDS = 60
+
+
+def containerd(version: str) -> Path:
+    """The program of a version. Skips the test where it cannot be had."""
+    place = CACHE / f"containerd-{version}"
+    if not os.access(place, os.X_OK):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        made = from_debian(place) if version == DEBIAN else from_module(version, place)
+        os.replace(made, place)
+    return place
+
+
+def from_debian(place: Path) -> Path:
+    """The program out of Debian's package."""
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        pytest.skip("no apt-get: containerd 1.6 is taken from a package of Debian")
+    folder = place.with_suffix(".deb.d")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    ran = subprocess.run(["apt-get", "download", "containerd"], cwd=folder, capture_output=True, text=True, timeout=120)
+    package = next(folder.glob("containerd_1.6*.deb"), None)
+    if ran.returncode or package is None:
+        pytest.skip("apt-get has no containerd 1.6")
+    subprocess.run(["dpkg-deb", "-x", package.name, "."], cwd=folder, check=True, timeout=120)
+    made = place.with_suffix(".new")
+    os.replace(folder / "usr/bin/containerd", made)
+    shutil.rmtree(folder)
+    return made
+
+
+def from_module(version: str, place: Path) -> Path:
+    """The program built from its Go module."""
+    if shutil.which("go") is None:
+        pytest.skip("no go: containerd is built from its modules")
+    module = "github.com/containerd/containerd" + ("/v2" if version.startswith("2") else "")
+    source = place.with_suffix(".src")
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir()
+    (source / "go.mod").write_text(f"module judge\n\ngo 1.22\n\nrequire {module} v{version}\n")
+    made = place.with_suffix(".new")
+    command = ["nice", "-n", "15", "go", "build", "-mod=mod", "-p", "1", "-trimpath"]
+    command += ["-tags", "no_btrfs no_devmapper no_zfs no_aufs"]
+    command += [
+        "-ldflags",
+        f"-s -w -X {module}/version.Version=v{version}",
+        "-o",
+        str(made),
+        f"{module}/cmd/containerd",
+    ]
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    try:
+        ran = subprocess.run(command, cwd=source, env=env, capture_output=True, text=True, timeout=_BUILD_SECONDS)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"containerd {version} was not built in {_BUILD_SECONDS} s")
+    if ran.returncode:
+        pytest.skip(f"containerd {version} cannot be built: {ran.stderr.strip().splitlines()[-1]}")
+    shutil.rmtree(source)
+    return made
+
+
+class Root:
+    """A folder that the daemon has for its root, so that ``/etc`` means the folder's own."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        if os.getuid() != 0:
+            pytest.skip("a daemon is given a root of its own by root alone")
+        self.folder = folder
+        self.version = version
+        program = folder / "usr/bin/containerd"
+        program.parent.mkdir(parents=True)
+        shutil.copy2(containerd(version), program)
+        for library in _libraries(program):
+            (folder / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(library, folder / library[1:])
+
+    def ask(self, *arguments: str) -> tuple[int, str, str]:
+        """Run the daemon's program: status, output, and the last line that is an error's."""
+        ran = subprocess.run(
+            ["chroot", str(self.folder), "/usr/bin/containerd", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_RUN_SECONDS,
+        )
+        return ran.returncode, ran.stdout, (ran.stderr.strip().splitlines() or [""])[-1]
+
+    def dump(self) -> tuple[int, str, str]:
+        """The configuration as the daemon makes it."""
+        return self.ask("--config", "/etc/containerd/config.toml", "config", "dump")
+
+
+def _libraries(program: Path) -> list[str]:
+    ran = subprocess.run(["ldd", str(program)], capture_output=True, text=True)
+    return re.findall(r"(/\S+) \(0x", ran.stdout) if ran.returncode == 0 else []

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Container engines through the one path of all changes: check mode, a second run, a human's hand, and back again."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.accelerator.ops.plugins.module_utils import runner
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ConflictError
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine as usecase
+from ansible_collections.accelerator.ops.tests.unit.state.conftest import Node
+
+WISH = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
+DROP_IN = "/etc/containerd/conf.d/90-accelerator-ops.toml"
+FILES = {
+    "usr/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\nKillMode=process\n",
+    "usr/bin/containerd": "",
+    "usr/bin/podman": "",
+    "usr/bin/dockerd": "",
+    "etc/containerd/config.toml": "# mine\nversion = 2 # two\n[plugins]\n",
+    "etc/docker/daemon.json": '{\n  "debug": true\n}\n',
+}
+
+
+@pytest.fixture
+def node(tmp_path):
+    root = tmp_path / "node"
+    for path, text in FILES.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    (root / "var/lib").mkdir(parents=True, exist_ok=True)
+    return Node(root)
+
+
+def run(node, is_check=False, **wish):
+    call = node.call("container_engine", is_check, **{**WISH, "runtimes": {"ops": {"binary": "/usr/bin/ops"}}, **wish})
+    return runner.change(call, usecase.observe, usecase.decide)
+
+
+def test_there_and_back(node):
+    before = node.listing()
+    foreseen = run(node, is_check=True)
+    assert node.listing() == before
+    done = run(node)
+    assert done.results["plan"] == foreseen.results["plan"]
+    subjects = [row["subject"] for row in done.results["plan"] if row["kind"] == "path"]
+    assert DROP_IN in subjects and "/etc/containerd/config.toml" in subjects and "/etc/docker/daemon.json" in subjects
+    assert run(node).changed is False
+    node.generation(runner.rolled_back, to=0)
+    assert node.listing() == before
+
+
+def test_a_humans_change_of_our_file_is_kept(node):
+    run(node)
+    place = node.root / DROP_IN.lstrip("/")
+    place.write_text(place.read_text(encoding="utf-8") + "oom_score = -1\n", encoding="utf-8")
+    with pytest.raises(ConflictError, match=r"90-accelerator-ops\.toml"):
+        run(node)
+    assert "oom_score" in place.read_text(encoding="utf-8")
+
+
+def test_a_humans_change_of_the_root_file_is_followed(node):
+    run(node)
+    root_file = node.root / "etc/containerd/config.toml"
+    added = '[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "a"\n'
+    root_file.write_text(root_file.read_text(encoding="utf-8") + added, encoding="utf-8")
+    again = run(node)
+    assert [row["subject"] for row in again.results["plan"]] == [DROP_IN]
+    assert 'sandbox_image = "a"' in (node.root / DROP_IN.lstrip("/")).read_text(encoding="utf-8")
+
+
+def test_one_engine_in_the_way_stops_all(node):
+    before = node.listing()
+    (node.root / "etc/docker/daemon.json").write_text("{", encoding="utf-8")
+    with pytest.raises(runner.InputError, match=r"daemon\.json is no JSON"):
+        run(node)
+    (node.root / "etc/docker/daemon.json").write_text(FILES["etc/docker/daemon.json"], encoding="utf-8")
+    assert node.listing() == before
+
+
+def test_no_service_runs_on_another_root(node):
+    assert run(node).results["restart"] == []
