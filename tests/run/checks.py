@@ -174,6 +174,13 @@ def oldest_python(house: House) -> Outcome:
     return pytest_outcome(*run(command, house.test_environment(tool)))
 
 
+def engines(house: House) -> Outcome:
+    """Configurations of container engines, as the daemons of several versions have them."""
+    tool = house.develop()
+    command = [tool.program("python"), "-m", "pytest", "-q", "--capture=no", "tests/engines"]
+    return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
 def ansible_lint(house: House) -> Outcome:
     """The production profile of ansible-lint."""
     tool = house.develop()
@@ -352,6 +359,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
     layers.update({f"survey-{core}": survey(core) for core in cores})
     layers.update({f"selection-{core}": selection(core) for core in cores if core != house.newest})
     layers.update({f"sanity-{core}": sanity(core) for core in cores})
+    layers["engines"] = engines
     layers["molecule"] = molecule
     return layers
 
