@@ -17,6 +17,7 @@ import sys
 import time
 from typing import Callable, NamedTuple, Optional
 
+import cdi_loaders
 import interpreters
 import node_image
 import surroundings
@@ -172,6 +173,24 @@ def oldest_python(house: House) -> Outcome:
     tool = surroundings.venv(python, "oldest-python.txt")
     command = [tool.program("python"), "-m", "pytest", "-q", "tests/unit"]
     return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
+def engines(house: House) -> Outcome:
+    """Configurations of container engines, as the daemons of several versions have them."""
+    tool = house.develop()
+    command = [tool.program("python"), "-m", "pytest", "-q", "--capture=no", "tests/engines"]
+    return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
+def cdi(house: House) -> Outcome:
+    """CDI specs as the loaders have them that engines embed."""
+    lack = cdi_loaders.lacking()
+    if lack:
+        return Outcome(0, 0, not_run=lack)
+    tool = house.develop()
+    env = {**house.test_environment(tool), "ACCELERATOR_OPS_CDI_LOADERS": str(cdi_loaders.folder())}
+    command = [tool.program("python"), "-m", "pytest", "-q", "--capture=no", "tests/cdi"]
+    return pytest_outcome(*run(command, env))
 
 
 def engines(house: House) -> Outcome:
@@ -350,6 +369,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
         "mypy": mypy,
         "unit": unit,
         "oldest-python": oldest_python,
+        "cdi": cdi,
         "ansible-lint": ansible_lint,
         "docs": docs,
         "changelog": changelog,
