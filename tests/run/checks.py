@@ -175,13 +175,6 @@ def oldest_python(house: House) -> Outcome:
     return pytest_outcome(*run(command, house.test_environment(tool)))
 
 
-def engines(house: House) -> Outcome:
-    """Configurations of container engines, as the daemons of several versions have them."""
-    tool = house.develop()
-    command = [tool.program("python"), "-m", "pytest", "-q", "--capture=no", "tests/engines"]
-    return pytest_outcome(*run(command, house.test_environment(tool)))
-
-
 def cdi(house: House) -> Outcome:
     """CDI specs as the loaders have them that engines embed."""
     lack = cdi_loaders.lacking()
