@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A folder that stands for a node, put back to what it was as often as needed, and what is on it.
+
+A live one is entered with chroot: programs and Python are those of this machine, bound read-only below it; all else is
+its own. The mounts are this process's alone and end with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+STATE = "/var/lib/accelerator-ops"
+OWN = ("etc", "var", "run", "boot", "sys", "srv")
+"""The folders at the top of a node that belong to it."""
+
+_CLONE_NEWNS = 0x00020000
+_PROGRAM = """#!/bin/sh
+# NAME ARGUMENTS: runs NAME. Where /run/kill-NAME is there, the module that started this is killed before or after.
+mark="/run/kill-${1##*/}"
+when=$(cat "$mark" 2>/dev/null)
+rm -f "$mark"
+if [ "$when" = before ]; then kill -9 "$PPID"; sleep 0.2; fi
+"$@"
+status=$?
+if [ "$when" = after ]; then kill -9 "$PPID"; fi
+exit "$status"
+"""
+_DERIVE = """#!/bin/sh
+# Makes a file from others, as an initramfs is made.
+for one in /etc/modprobe.d/*.conf; do
+  if [ -e "$one" ]; then echo "$one"; cat "$one"; fi
+done > /boot/derived.new
+mv /boot/derived.new /boot/derived
+"""
+ASIDE = ("/boot/derived", "/boot/derived.new", "/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock", "/run/kill-")
+"""What may differ afterwards: derived things, and what programs of the system keep for themselves."""
+
+Listing = dict[str, tuple[Any, ...]]
+
+
+def scratch() -> Path:
+    """A folder in memory where one can be had that keeps extended attributes, else one on the disk."""
+    for parent in ("/dev/shm", None):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="accelerator-ops-crash-", dir=parent))
+        except OSError:
+            continue
+        try:
+            os.setxattr(folder, "user.try", b"1")
+            (folder / "try").write_text("#!/bin/sh\nexit 0\n")
+            (folder / "try").chmod(0o700)
+            subprocess.run([str(folder / "try")], check=True)
+            (folder / "try").unlink()
+            return folder
+        except (OSError, subprocess.CalledProcessError):
+            shutil.rmtree(folder)
+    raise OSError("no folder for the crash tests keeps extended attributes")
+
+
+class Node:
+    """A node below ``base``; ``is_live`` makes its root one that processes enter."""
+
+    def __init__(self, base: Path, is_live: bool) -> None:
+        self.base, self.is_live = base, is_live
+        self.root = base / "root"
+        for name in OWN:
+            (self.root / name).mkdir(parents=True)
+        (self.root / "var/lib").mkdir()
+        (self.root / "etc/modprobe.d").mkdir()
+        if is_live:
+            self._dress()
+
+    @property
+    def chroot(self) -> str | None:
+        """The folder to enter, for a request."""
+        return str(self.root) if self.is_live else None
+
+    @property
+    def option(self) -> str:
+        """The option ``root`` of a call."""
+        return "/" if self.is_live else str(self.root)
+
+    def _dress(self) -> None:
+        for name, text in (("program", _PROGRAM), ("derive", _DERIVE)):
+            (self.root / "srv" / name).write_text(text)
+            (self.root / "srv" / name).chmod(0o755)
+        (self.root / "etc/group").write_text("root:x:0:\n")
+        (self.root / "etc/gshadow").write_text("root:*::\n")
+        (self.root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        _own_mounts()
+        for name in ("bin", "sbin", "lib", "lib64"):
+            if os.path.islink(f"/{name}"):
+                (self.root / name).symlink_to(os.readlink(f"/{name}"))
+        for path in visible():
+            if path.lstrip("/").partition("/")[0] in OWN:
+                raise OSError(f"{path} lies where the node has a folder of its own")
+            place = self.root / path.lstrip("/")
+            place.mkdir(parents=True, exist_ok=True)
+            _mount("--bind", path, str(place))
+            if path not in ("/proc", "/dev"):
+                _mount("-o", "remount,bind,ro", str(place))
+
+    def save(self, name: str) -> None:
+        """Keep all that is on the node under a name."""
+        goal = self.base / "saved" / name
+        if goal.exists():
+            shutil.rmtree(goal)
+        _copy(self.root, goal)
+
+    def clear(self) -> None:
+        """Remove all of its own."""
+        for one in OWN:
+            shutil.rmtree(self.root / one, ignore_errors=not (self.root / one).exists())
+
+    def restore(self, name: str) -> None:
+        """Put back what was kept."""
+        self.clear()
+        _copy(self.base / "saved" / name, self.root)
+
+    def listing(self) -> Listing:
+        """Everything on the node by path: type and mode, owner, extended attributes, content."""
+        return {path: entry for path, entry in entries(self.root) if not path.startswith((STATE, *ASIDE))}
+
+    def leftovers(self) -> list[str]:
+        """Files that a crash left and recovery should have taken away."""
+        return [
+            path for path, _entry in entries(self.root) if path.endswith(".tmp") or path.startswith(f"{STATE}/journal/")
+        ]
+
+    def is_derived_fresh(self) -> bool:
+        """Whether the derived file is what its sources make now; a node that never had one is fresh."""
+        made = self.root / "boot/derived"
+        if not made.exists():
+            return True
+        sources = sorted((self.root / "etc/modprobe.d").glob("*.conf"))
+        whole = "".join(f"/etc/modprobe.d/{one.name}\n{one.read_text()}" for one in sources)
+        return made.read_text() == whole
+
+    def inside(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` returns in a process on the node. Raises Failed with what it raised."""
+        into, out = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(into)
+            status = 1
+            try:
+                if self.is_live:
+                    os.chroot(self.root)
+                    os.chdir("/")
+                answer = (True, work())
+            except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+                answer = (False, "".join(traceback.format_exception_only(type(error), error)).strip())
+            with os.fdopen(out, "wb") as pipe:
+                pipe.write(pickle.dumps(answer))
+                status = 0
+            os._exit(status)
+        os.close(out)
+        with os.fdopen(into, "rb") as pipe:
+            told = pipe.read()
+        os.waitpid(child, 0)
+        is_well, answer = pickle.loads(told)
+        if not is_well:
+            raise Failed(answer)
+        return answer
+
+
+class Failed(Exception):
+    """What a call on the node raised."""
+
+
+class Difference(NamedTuple):
+    """A path that is not as wanted."""
+
+    path: str
+    seen: Any
+    wanted: Any
+
+
+def differences(seen: Listing, wanted: Listing) -> list[Difference]:
+    """Where two listings differ."""
+    paths = sorted(seen.keys() | wanted.keys())
+    return [Difference(path, seen.get(path), wanted.get(path)) for path in paths if seen.get(path) != wanted.get(path)]
+
+
+def entries(root: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Each path in the node's own folders, and what is there."""
+    for one in OWN:
+        for folder, names, files in os.walk(root / one):
+            for name in [".", *names, *files]:
+                path = os.path.normpath(os.path.join(folder, name))
+                if name != "." or folder == str(root / one):
+                    yield path[len(str(root)) :], _entry(path)
+
+
+def _entry(path: str) -> tuple[Any, ...]:
+    seen = os.lstat(path)
+    content: Any = os.readlink(path) if os.path.islink(path) else None
+    if os.path.isfile(path) and not os.path.islink(path):
+        content = Path(path).read_bytes()
+    names = [] if os.path.islink(path) else os.listxattr(path)
+    return (seen.st_mode, seen.st_uid, seen.st_gid, {name: os.getxattr(path, name) for name in names}, content)
+
+
+def visible() -> list[str]:
+    """The folders of this machine that a process on a live node needs."""
+    wanted = {"/usr", "/proc", "/dev", sys.prefix, sys.base_prefix}
+    for entry in [one for one in sys.path if os.path.isdir(one)]:
+        wanted |= {entry, os.path.realpath(entry)}
+        ours = os.path.join(entry, "ansible_collections", "accelerator", "ops")
+        if os.path.isdir(ours):
+            wanted.add(os.path.realpath(ours))
+    paths = sorted(os.path.abspath(one) for one in wanted)
+    return [one for one in paths if not any(one.startswith(f"{above}/") for above in paths)]
+
+
+def _copy(source: Path, goal: Path) -> None:
+    goal.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cp", "-a", *(str(source / one) for one in OWN), str(goal)], check=True)
+
+
+def _own_mounts() -> None:
+    """Once in this process: mounts that are made from here on are seen by it and its children alone."""
+    if not _done:
+        library = ctypes.CDLL(None, use_errno=True)
+        if library.unshare(_CLONE_NEWNS):
+            raise OSError(ctypes.get_errno(), "cannot have mounts of its own")
+        _mount("--make-rprivate", "/")
+        _done.append(True)
+
+
+_done: list[bool] = []
+
+
+def _mount(*words: str) -> None:
+    subprocess.run(["mount", *words], check=True)
+
+
+def unmount(node: Node) -> None:
+    """Let go of what is bound below a node, and remove it."""
+    if node.is_live:
+        for path in reversed(visible()):
+            subprocess.run(["umount", str(node.root / path.lstrip("/"))], check=True)
+    shutil.rmtree(node.base)

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that is killed at any of its steps, and its recovery too: the node is as before, or as it was to become."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansible_collections.accelerator.ops.tests.crash import bench, cases
+from ansible_collections.accelerator.ops.tests.crash.amount import IS_WHOLE, part
+
+_IDS = [case.name.replace(" ", "-") for case in cases.SMALL]
+STEPS = {"write", "rename", "fsync", "symlink", "unlink", "mkdir", "rmdir", "fchmod", "fchown", "fsetxattr", "vfork"}
+"""Kinds of steps at which something must have been killed where all of them are tried."""
+
+_names: set[str] = set()
+
+
+@pytest.mark.parametrize("case", cases.SMALL, ids=_IDS)
+def test_killed_at_each_step(case: bench.Case, chance: random.Random, tally) -> None:
+    score = bench.Score()
+    with bench.bench(case) as of:
+        bench.kills(of, part(6), chance, score)
+    _names.update(score.names)
+    tally.add("kills", score.tried)
+    assert score.tried and not score.wrong, "\n".join(score.wrong)
+
+
+def test_every_kind_of_step_was_among_them() -> None:
+    if not IS_WHOLE:
+        pytest.skip("only a part of the steps was tried")
+    assert not STEPS - _names
+
+
+@pytest.mark.parametrize("case", cases.SMALL, ids=_IDS)
+def test_killed_again_while_it_recovers(case: bench.Case, chance: random.Random, tally) -> None:
+    score = bench.Score()
+    with bench.bench(case) as of:
+        bench.second_kills(of, 4 if IS_WHOLE else 1, 8 if IS_WHOLE else 2, chance, score)
+    tally.add("kills, and kills of the recovery after them", score.tried)
+    assert score.tried and not score.wrong, "\n".join(score.wrong)
+
+
+@pytest.mark.parametrize(
+    ("case", "programs"),
+    [(cases.EVERYTHING, ("groupadd", "groupdel", "derive")), (cases.BACK, ("groupdel", "derive"))],
+    ids=["change", "rollback"],
+)
+def test_killed_while_a_program_runs_that_goes_on(case: bench.Case, programs: tuple[str, ...], tally) -> None:
+    score = bench.Score()
+    with bench.bench(case) as of:
+        bench.kills_inside_programs(of, programs, score)
+    tally.add("kills while a program ran", score.tried)
+    assert score.tried == 2 * len(programs) and not score.wrong, "\n".join(score.wrong)
