@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -36,22 +37,62 @@ def containerd(version: str) -> Path:
     return place
 
 
+def dockerd() -> Path:
+    """Docker's daemon of Debian 13, which validates its file. Skips the test where it cannot be had."""
+    place = CACHE / "dockerd-26"
+    if not os.access(place, os.X_OK) or not os.access(CACHE / "docker-proxy-26", os.X_OK):
+        folder = unpacked("docker.io", "trixie")
+        os.replace(folder / "usr/sbin/docker-proxy", CACHE / "docker-proxy-26")
+        os.replace(folder / "usr/sbin/dockerd", place)
+        shutil.rmtree(folder.parent)
+    return place
+
+
 def from_debian(place: Path) -> Path:
-    """The program out of Debian's package."""
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        pytest.skip("no apt-get: containerd 1.6 is taken from a package of Debian")
-    folder = place.with_suffix(".deb.d")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    ran = subprocess.run(["apt-get", "download", "containerd"], cwd=folder, capture_output=True, text=True, timeout=120)
-    package = next(folder.glob("containerd_1.6*.deb"), None)
-    if ran.returncode or package is None:
-        pytest.skip("apt-get has no containerd 1.6")
-    subprocess.run(["dpkg-deb", "-x", package.name, "."], cwd=folder, check=True, timeout=120)
+    """The program out of the package of Debian 12."""
+    folder = unpacked("containerd", "bookworm")
     made = place.with_suffix(".new")
     os.replace(folder / "usr/bin/containerd", made)
-    shutil.rmtree(folder)
+    shutil.rmtree(folder.parent)
     return made
+
+
+def unpacked(package: str, release: str) -> Path:
+    """A folder with what a package of a release of Debian installs, by an apt that knows that release alone."""
+    keys = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+    mirror = _mirror()
+    if shutil.which("apt-get") is None or mirror is None or not keys.exists():
+        pytest.skip(f"{package} is taken from Debian {release}, whose archive is not known to this machine")
+    folder = CACHE / f"{package}-{release}.d"
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("state/lists/partial", "cache/archives/partial", "out"):
+        (folder / part).mkdir(parents=True)
+    (folder / "status").touch()
+    (folder / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n", encoding="ascii")
+    (folder / "apt.conf").write_text(
+        f'Dir::State "{folder}/state";\nDir::State::status "{folder}/status";\nDir::Cache "{folder}/cache";\n'
+        f'Dir::Etc::sourcelist "{folder}/sources.list";\nDir::Etc::sourceparts "-";\nAPT::Sandbox::User "";\n',
+        encoding="ascii",
+    )
+    env = {**os.environ, "APT_CONFIG": str(folder / "apt.conf")}
+    for command in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "download", package]):
+        ran = subprocess.run(command, cwd=folder / "out", env=env, capture_output=True, text=True, timeout=300)
+        if ran.returncode:
+            pytest.skip(f"{package} of Debian {release} cannot be had: {ran.stderr.strip().splitlines()[-1]}")
+    archive = next((folder / "out").glob("*.deb"))
+    subprocess.run(["dpkg-deb", "-x", str(archive), str(folder / "out")], check=True, timeout=120)
+    return folder / "out"
+
+
+def _mirror() -> Optional[str]:
+    """Where this machine gets its own packages from: the first archive of its apt sources."""
+    folder = Path("/etc/apt")
+    for file in [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]:
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        match = re.search(r"^(?:URIs:|deb(?:\s+\[[^]]*\])?)\s+(https?://\S+/debian/?)(?:\s|$)", text, re.MULTILINE)
+        if match:
+            return match.group(1)
+    return None
 
 
 def from_module(version: str, place: Path) -> Path:

@@ -27,8 +27,8 @@ CDI_ON_SINCE: Version = (28, 2, 0)
 VALIDATES_SINCE: Version = (23, 0, 0)
 
 _DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
-_FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir", "runtimes": "--add-runtime"}
-"""The daemon refuses to start where a key of its file is an option of its command line too."""
+_FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir"}
+"""The daemon refuses to start where such a key of its file is an option of its command line too."""
 _ASK_SECONDS = 30.0
 
 
@@ -58,13 +58,25 @@ def look(host: Host) -> Optional[Seen]:
     found = disk.found(host, path)
     refusal = None
     if found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:
-        ran = command.run(host, (binary, "--validate", "--config-file", path), _ASK_SECONDS)
+        ran = command.run(host, (binary, *_options(service), "--validate", "--config-file", path), _ASK_SECONDS)
         refusal = ran.reason if host.is_live or ran.status else None
     is_live_restore = False
     if service is not None and service.is_active:
         ran = command.run(host, ("docker", "info", "--format", "{{.LiveRestoreEnabled}}"), _ASK_SECONDS)
         is_live_restore = ran.stdout.strip() == "true"
     return Seen(service, binary, version, path, found, is_live_restore, refusal)
+
+
+def _options(service: Optional[Service]) -> tuple[str, ...]:
+    """The options of the unit, since some of them and some keys of the file exclude each other."""
+    words = iter(service.argv[1:] if service is not None else ())
+    kept = []
+    for word in words:
+        if word == "--config-file":
+            next(words, None)
+        elif not word.startswith(("--config-file=", "$")):  # what a variable stands for is not known
+            kept.append(word)
+    return tuple(kept)
 
 
 def plan(seen: Seen, given: Asked) -> Plan:
@@ -141,8 +153,8 @@ def _runtime(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _not_a_flag(seen: Seen, key: str) -> None:
     words = seen.service.argv if seen.service is not None else ()
-    flag = _FLAGS[key]
-    if any(word == flag or word.startswith(flag + "=") for word in words):
+    flag = _FLAGS.get(key)
+    if flag is not None and any(word == flag or word.startswith(flag + "=") for word in words):
         found, step = f"option {flag} in the unit of docker", "set it there, or take it out of the unit"
         raise ConflictError("configure", "docker", found, f"{key} in {seen.path} alone", step)
 
