@@ -9,7 +9,6 @@ and that is the only line of a human's that is touched. Facts of 1.6.20 to 2.4.2
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -24,6 +23,7 @@ from . import containerd_merge as rules
 from . import service as services
 from .asked import OWNED, VALIDATOR_KEYS, Asked, remembered
 from .containerd_merge import Document
+from .running import Running, from_crictl
 from .service import Service, Version, told
 
 NAME = "90-accelerator-ops.toml"
@@ -33,6 +33,7 @@ PATTERN = f"{FOLDER}/*-accelerator-ops.toml"
 
 _NOTE = "accelerator.ops"
 _ASK_SECONDS = 30.0
+_NRI_SOCKET = "/var/run/nri/nri.sock"
 
 
 class Flavour(NamedTuple):
@@ -453,94 +454,28 @@ def _shown(seen: Seen, asked: Asked) -> None:
         raise VerifyError("configure", seen.name, found, "what is asked", step, {"lacking": left})
 
 
-class Running(NamedTuple):
-    """What a running daemon answers; None is unknown, with a reason under the same name in ``unknown``."""
-
-    cdi: Optional[bool] = None
-    cdi_spec_dirs: Optional[tuple[str, ...]] = None
-    handlers: Optional[tuple[str, ...]] = None
-    nri: Optional[bool] = None
-    unknown: Mapping[str, str] = {}
-
-
 def ask(host: Host, seen: Seen) -> Running:
     """Ask the running daemon (``crictl info``), not its files. NRI is on where its socket is."""
     if seen.service is None or not seen.service.is_active:
-        return running(None, "it does not run", None)
-    endpoint = seen.service.flag("--address", "-a") or FLAVOURS[seen.name].socket
-    ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
+        return Running().told("it does not run")
     tables = rules.effective(seen.documents, seen.version, seen.config_version)
-    socket = str(tables[rules.NRI].get("socket_path") or "/var/run/nri/nri.sock")
-    status, _reason = host.status(socket)
-    return running(
-        ran.stdout if ran.reason is None else None, ran.reason, status is not None and status.kind == "socket"
-    )
+    status, _reason = host.status(str(tables[rules.NRI].get("socket_path") or _NRI_SOCKET))
+    has_socket = status is not None and status.kind == "socket"
+    endpoint = FLAVOURS[seen.name].socket
+    if not FLAVOURS[seen.name].is_embedded:
+        endpoint = seen.service.flag("--address", "-a") or endpoint
+    ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
+    if ran.reason is not None:
+        return Running(nri=has_socket).told(ran.reason)
+    return from_crictl(ran.stdout, has_socket, seen.version is not None and seen.version >= rules.CDI_ALWAYS)
 
 
-def running(info: Optional[str], reason: Optional[str], has_socket: Optional[bool]) -> Running:
-    """What ``crictl info`` says. ``reason``: why it says nothing."""
-    config: Any = None
-    try:
-        told_all = json.loads(info) if info is not None else {}
-        config = told_all.get("config") if isinstance(told_all, dict) else None
-    except (ValueError, RecursionError):
-        reason = "crictl printed no JSON"
-    config = config if isinstance(config, dict) else {}
-    cdi, dirs = config.get("enableCDI"), config.get("cdiSpecDirs")
-    runtimes = (config.get("containerd") or {}).get("runtimes")
-    found = Running(
-        cdi if isinstance(cdi, bool) else None,
-        tuple(map(str, dirs)) if isinstance(dirs, list) else None,
-        tuple(sorted(runtimes)) if isinstance(runtimes, dict) else None,
-        has_socket,
-    )
-    why = reason or "crictl info does not say"
-    return found._replace(
-        unknown={name: why for name, value in found._asdict().items() if value is None and name != "unknown"}
-    )
-
-
-def facts(host: Host, seen: Seen) -> dict[str, Any]:
-    """One row of the facts of engines. ``drift`` says that our file is not what it would be made to be now."""
-    asked = remembered(_text(seen.ours))
-    documents = seen.documents
-    if seen.is_imported and seen.ours.state.kind == "file":
-        documents = _with_ours(seen)
-    tables = rules.effective(documents, seen.version, seen.config_version)
-    is_new = seen.version >= rules.MERGES if seen.version is not None else (True if seen.config_version > 2 else None)
-    cri, nri = tables[rules.CRI], tables[rules.NRI]
-    disabled = nri.get("disable", None if is_new is None else not is_new)
-    has_cdi = seen.version is None or seen.version >= rules.CDI_SINCE
-    return {
-        "name": seen.name,
-        "version": None if seen.version is None else told(seen.version),
-        "service": None if seen.service is None else seen.service.name,
-        "config": {"path": seen.root, "version": seen.config_version, "files": [one.path for one in documents]},
-        "serves_kubernetes": is_served(seen),
-        "cdi": rules.is_cdi_on(cri, seen.version, seen.config_version),
-        "cdi_spec_dirs": list(cri.get("cdi_spec_dirs", rules.DEFAULT_DIRS)) if has_cdi else [],
-        "nri": None if disabled is None else not disabled,
-        "handlers": sorted(((cri.get("containerd") or {}).get("runtimes")) or ()),
-        "problem": seen.problem or seen.dump_problem,
-        "drift": _drift(seen, asked),
-        "running": ask(host, seen)._asdict(),
-    }
-
-
-def _with_ours(seen: Seen) -> tuple[Document, ...]:
-    try:
-        table = toml.read(_text(seen.ours))
-    except ValueError:
-        return seen.documents
-    ours = Document(seen.ours_path, table, rules.version_of(table, seen.config_version))
-    return tuple(sorted((*seen.documents, ours), key=lambda one: seen.order.index(one.path)))
-
-
-def _drift(seen: Seen, asked: Asked) -> Optional[str]:
-    """What is wrong with our file now: the tables that it stands in for have changed since, or another's file wins."""
+def drift(seen: Seen) -> Optional[str]:
+    """What is wrong with our file now, without a new wish: the tables that it stands in for have changed since, or
+    another's file wins. None where it is as it would be made, and where there is none."""
     if seen.ours.state.kind != "file" or seen.problem is not None:
         return None
-    version = seen.config_version
+    asked, version = remembered(_text(seen.ours)), seen.config_version
     changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
     place = seen.order.index(seen.ours_path)
     later = [one for one in seen.documents if seen.order.index(one.path) > place]

@@ -185,15 +185,6 @@ def paths(table: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def is_cdi_on(cri: Mapping[str, Any], daemon: Optional[Version], version: int) -> Optional[bool]:
-    """Whether CDI is on by a table; None where only the unknown version of the daemon would tell."""
-    if daemon is not None and (daemon < CDI_SINCE or daemon >= CDI_ALWAYS):
-        return daemon >= CDI_ALWAYS
-    is_new = daemon >= MERGES if daemon is not None else (True if version >= 3 else None)
-    said = cri.get("enable_cdi", is_new)
-    return said if isinstance(said, bool) else None
-
-
 def overruled(
     changes: Tables, later: Sequence[Document], daemon: Optional[Version], version: int
 ) -> dict[str, list[str]]:

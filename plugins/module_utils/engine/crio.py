@@ -20,6 +20,7 @@ from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import VALIDATOR_KEYS, Asked, comments, remembered
+from .running import Running
 from .service import Service, Version, told
 
 ROOT = "/etc/crio/crio.conf"
@@ -183,28 +184,9 @@ def _agrees(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def facts(host: Host, seen: Seen) -> dict[str, Any]:
-    """One row of the facts of engines."""
-    files = dict(seen.files)
-    problem = seen.problem
-    if seen.ours.state.kind == "file":
-        try:
-            files[OURS] = toml.read(seen.ours.content.decode("utf-8", "replace"))
-        except ValueError as error:
-            problem = problem or f"{OURS} is no TOML ({error})"
-    files = dict(sorted(files.items(), key=lambda one: (one[0].startswith(f"{FOLDER}/"), one[0])))
-    runtime, nri = _table(files, "runtime"), _table(files, "nri")
-    is_on = None if seen.version is None else seen.version >= NRI_ON_SINCE
-    status, _reason = host.status(str(nri.get("nri_listen") or "/var/run/nri/nri.sock"))
-    return {
-        "name": "crio",
-        "version": None if seen.version is None else told(seen.version),
-        "service": None if seen.service is None else seen.service.name,
-        "config": {"path": ROOT, "version": None, "files": list(files)},
-        "cdi": None if seen.version is None else seen.version >= CDI_SINCE,
-        "cdi_spec_dirs": list(runtime.get("cdi_spec_dirs", _DEFAULT_DIRS)),
-        "nri": nri.get("enable_nri", is_on),
-        "handlers": sorted(runtime.get("runtimes", {})),
-        "problem": problem,
-        "running": {"nri": status is not None and status.kind == "socket"},
-    }
+def ask(host: Host, seen: Seen) -> Running:
+    """Of the running daemon only NRI can be told, by its socket."""
+    if seen.service is None or not seen.service.is_active:
+        return Running().told("it does not run")
+    status, _reason = host.status(str(_table(seen.files, "nri").get("nri_listen") or "/var/run/nri/nri.sock"))
+    return Running(nri=status is not None and status.kind == "socket").told("the daemon is not asked for it")

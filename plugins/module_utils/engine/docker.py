@@ -19,6 +19,7 @@ from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import Asked
+from .running import Running, from_docker
 from .service import Service, Version, told
 
 CONFIG = "/etc/docker/daemon.json"
@@ -159,27 +160,9 @@ def _not_a_flag(seen: Seen, key: str) -> None:
         raise ConflictError("configure", "docker", found, f"{key} in {seen.path} alone", step)
 
 
-def facts(seen: Seen) -> dict[str, Any]:
-    """One row of the facts of engines."""
-    problem = seen.refusal
-    config: Mapping[str, Any] = {}
-    try:
-        config = json_edit.read(seen.found.text()) if seen.found.content.strip() else {}
-    except ValueError as error:
-        problem = problem or f"{seen.path} is no JSON ({error})"
-    is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
-    has_cdi = seen.version is None or seen.version >= CDI_SINCE
-    features = config.get("features")
-    runtimes = config.get("runtimes")
-    return {
-        "name": "docker",
-        "version": None if seen.version is None else told(seen.version),
-        "service": None if seen.service is None else seen.service.name,
-        "config": {"path": seen.path, "version": None, "files": [seen.path] if seen.found.content else []},
-        "cdi": (features.get("cdi", is_on) if isinstance(features, Mapping) else is_on) if has_cdi else False,
-        "cdi_spec_dirs": list(config.get("cdi-spec-dirs", _DEFAULT_DIRS)) if has_cdi else [],
-        "nri": False,
-        "handlers": sorted(runtimes) if isinstance(runtimes, Mapping) else [],
-        "problem": problem,
-        "running": {"live_restore": seen.is_live_restore},
-    }
+def ask(host: Host, seen: Seen) -> Running:
+    """Ask the running daemon (``docker info``), not its file."""
+    if seen.service is None or not seen.service.is_active:
+        return Running().told("it does not run")
+    ran = command.run(host, ("docker", "info", "--format", "{{json .}}"), _ASK_SECONDS)
+    return Running().told(ran.reason) if ran.reason is not None else from_docker(ran.stdout)

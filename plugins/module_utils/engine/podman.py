@@ -133,30 +133,3 @@ def _may_win(seen: Seen, ours: Mapping[str, Any]) -> None:
             step = f"take that out of it, or give it a name that is read before {OURS.rpartition('/')[2]}"
             details: dict[str, object] = {"masked": {path: keys}}
             raise ConflictError("configure", "podman", found, "a drop-in that is read last", step, details)
-
-
-def facts(seen: Seen) -> dict[str, Any]:
-    """One row of the facts of engines."""
-    files = dict(seen.files)
-    problem = seen.problem
-    if seen.ours.state.kind == "file":
-        try:
-            files[OURS] = toml.read(seen.ours.content.decode("utf-8", "replace"))
-        except ValueError as error:
-            problem = problem or f"{OURS} is no TOML ({error})"
-    drop_ins = sorted(path for path in files if path not in _EARLIER)
-    files = {path: files[path] for path in (*_EARLIER, *drop_ins) if path in files}
-    engine = _effective(files)
-    has_cdi = None if seen.version is None else seen.version >= CDI_SINCE
-    return {
-        "name": "podman",
-        "version": None if seen.version is None else told(seen.version),
-        "service": None,
-        "config": {"path": _EARLIER[1], "version": None, "files": list(files)},
-        "cdi": has_cdi,
-        "cdi_spec_dirs": list(engine.get("cdi_spec_dirs", _DEFAULT_DIRS)),
-        "nri": False,
-        "handlers": sorted(engine.get("runtimes", {})),
-        "problem": problem,
-        "running": None,
-    }

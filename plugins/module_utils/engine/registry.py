@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All engines that are known, by name: what is seen of one, what would be done to it, and its row of the facts.
+"""All engines that are known, by name: what is seen of one, what would be done to it, what its running daemon answers.
 
 Each is loaded only where it is looked for.
 """
@@ -14,6 +14,7 @@ from ..host.door import Host
 from ..model.errors import UnsupportedError
 from ..model.plan import Plan
 from .asked import Asked
+from .running import Running
 
 KNOWN = ("containerd", "k3s", "rke2", "crio", "podman", "docker")
 """The names of engines. k3s and rke2 bring a containerd of their own along."""
@@ -80,24 +81,18 @@ def has_nri(name: str) -> bool:
     return name in _WITH_NRI
 
 
-def facts(host: Host) -> list[dict[str, Any]]:
-    """The rows of all engines that are here. Raises ProbeError."""
-    return [_row(host, name, seen) for name, seen in here(host).items()]
-
-
-def _row(host: Host, name: str, seen: Any) -> dict[str, Any]:
+def ask(host: Host, name: str, seen: Any) -> Optional[Running]:
+    """What the running daemon of an engine answers; None for one that has no daemon."""
+    if name == "podman":
+        return None
     if name == "crio":
         from . import crio
 
-        return crio.facts(host, seen)
-    if name == "podman":
-        from . import podman
-
-        return podman.facts(seen)
+        return crio.ask(host, seen)
     if name == "docker":
         from . import docker
 
-        return docker.facts(seen)
+        return docker.ask(host, seen)
     from . import containerd
 
-    return containerd.facts(host, seen)
+    return containerd.ask(host, seen)

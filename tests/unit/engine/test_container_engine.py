@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.accelerator.ops.plugins.module_utils.engine import registry
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError, joined
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine as usecase
 
@@ -86,15 +85,6 @@ def test_after_its_plan_nothing_is_left_to_do(node, tmp_path, case):
             place.write_bytes(step.new)
     again = {**case, "files": {}, "answers": {**case.get("answers", {}), **case.get("answers_after", {})}}
     assert shown(planned(opened(node, again), case)) == {}
-
-
-@pytest.mark.parametrize("case", list(cases(has_plan=True)))
-def test_facts_of_every_case(node, case):
-    """Whatever is configured, the facts can be told, and name the engines that are here."""
-    host = opened(node, case)
-    rows = registry.facts(host)
-    assert [row["name"] for row in rows] == list(registry.here(host))
-    assert all({"version", "config", "cdi", "nri", "handlers", "problem"} <= row.keys() for row in rows)
 
 
 @pytest.mark.parametrize(

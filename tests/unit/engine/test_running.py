@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a running daemon answers, and what becomes of our file when others' change."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd, registry
+from ansible_collections.accelerator.ops.plugins.module_utils.engine.asked import Asked, comments, remembered
+from ansible_collections.accelerator.ops.plugins.module_utils.engine.running import Running, from_crictl, from_docker
+
+CONFIG = {"enableCDI": True, "cdiSpecDirs": ["/etc/cdi"], "containerd": {"runtimes": {"runc": {}, "a": {}}}}
+SHOWN = """LoadState=loaded
+ActiveState=active
+KillMode=process
+ExecStart={{ path={0} ; argv[]={1} ; ignore_errors=no ; }}
+"""
+SHOW = "--property=LoadState,ActiveState,ExecStart,KillMode"
+
+
+def test_what_crictl_says():
+    found = from_crictl(json.dumps({"status": {}, "config": CONFIG}), True, False)
+    assert found == Running(True, ("/etc/cdi",), ("a", "runc"), True, {})
+
+
+def test_a_daemon_that_has_no_switch_says_nothing_of_it():
+    config = {name: value for name, value in CONFIG.items() if name != "enableCDI"}
+    assert from_crictl(json.dumps({"config": config}), True, True).cdi is True
+    assert from_crictl(json.dumps({"config": config}), True, False).cdi is None
+    assert from_crictl("{}", True, True).cdi is None
+
+
+@pytest.mark.parametrize(
+    "info", ["", "no JSON", "[]", '{"config": 1}', '{"config": {"enableCDI": "yes", "containerd": []}}']
+)
+def test_what_it_does_not_say_is_unknown(info):
+    found = from_crictl(info, False, True)
+    assert found[1:4] == (None, None, False)
+    assert {"cdi_spec_dirs", "handlers"} <= found.unknown.keys() and "nri" not in found.unknown
+
+
+def test_what_docker_says():
+    found = from_docker(json.dumps({"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"runc": {}}}))
+    assert found == Running(True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"})
+    assert from_docker('{"CDISpecDirs": []}').cdi is False
+    assert from_docker("{}").cdi is None
+
+
+def running(node, service, line):
+    host = node({})
+    host.answers[("systemctl", "show", service, SHOW)] = (0, SHOWN.format(line.split()[0], line), None)
+    return host
+
+
+def test_the_daemon_is_asked_at_its_own_socket(node, tmp_path):
+    host = running(node, "containerd.service", "/usr/bin/containerd --address /run/other.sock")
+    argv = ("crictl", "--runtime-endpoint", "unix:///run/other.sock", "info")
+    host.answers[argv] = (0, json.dumps({"config": CONFIG}), None)
+    seen = registry.look(host, "containerd")
+    assert registry.ask(host, "containerd", seen) == Running(True, ("/etc/cdi",), ("a", "runc"), False, {})
+    place = tmp_path / "node/var/run/nri"
+    place.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place / "nri.sock"))
+        assert registry.ask(host, "containerd", seen).nri is True
+
+
+def test_without_crictl_only_the_socket_tells(node):
+    host = running(node, "containerd.service", "/usr/bin/containerd")
+    found = registry.ask(host, "containerd", registry.look(host, "containerd"))
+    assert found[:4] == (None, None, None, False)
+    assert "crictl is not run" in found.unknown["cdi"]
+
+
+def test_docker_is_asked(node):
+    host = running(node, "docker.service", "/usr/bin/dockerd -H fd://")
+    host.answers[("docker", "info", "--format", "{{json .}}")] = (0, '{"CDISpecDirs": ["/etc/cdi"]}', None)
+    assert registry.ask(host, "docker", registry.look(host, "docker")).cdi is True
+
+
+def test_what_does_not_run_is_not_asked(node):
+    host = node({"/usr/bin/containerd": "", "/usr/bin/crio": "", "/usr/bin/dockerd": "", "/usr/bin/podman": ""})
+    for name, seen in registry.here(host).items():
+        found = registry.ask(host, name, seen)
+        assert found is None or set(found.unknown.values()) == {"it does not run"}
+
+
+ROOT = """version = 2
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "{0}"
+"""
+
+
+def test_a_change_below_our_file_is_found_without_a_wish(node):
+    files = {"/usr/bin/containerd": "", "/etc/containerd/config.toml": ROOT.format("a")}
+
+    def seen():
+        host = node(files)
+        host.answers[("/usr/bin/containerd", "--version")] = (0, "containerd containerd v1.7.35 abc", None)
+        return containerd.look(host, "containerd")
+
+    assert containerd.drift(seen()) is None
+    for step in containerd.plan(seen(), Asked(cdi=True), "edit").steps:
+        files[step.path] = step.new.decode()
+    assert containerd.drift(seen()) is None
+    files["/etc/containerd/config.toml"] = ROOT.format("b")
+    assert "the files that it builds on have changed" in containerd.drift(seen())
+    files["/etc/containerd/conf.d/99-other.toml"] = ROOT.format("c")
+    assert "99-other.toml is read later" in containerd.drift(seen())
+
+
+def test_what_a_file_was_made_for_is_remembered():
+    asked = Asked(True, ("/a",), False, {"enable": True}, {"a": {"binary": "/a"}})
+    assert remembered(comments(asked)) == asked
+    assert remembered(comments(Asked(cdi=False))) == Asked(cdi=False)
+    assert Asked(cdi=True).over(asked) == asked._replace(cdi=True)
+    for spoilt in ("", "# asked: {", "# asked: []", '# asked: {"more": 1}', "# asked: " + "[" * 100000):
+        assert remembered(spoilt) == Asked()
