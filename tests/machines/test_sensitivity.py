@@ -134,7 +134,30 @@ def _other_hive(old: str) -> str:
     return re.sub(r"(?m)^cpu_cores_count \d+", "cpu_cores_count 77", old)
 
 
+_KUBELET = ("kubelet/*",)
+_EXISTS = "that it is there tells, not what stands in it"
 _RULES = (
+    # what gives devices to containers
+    Rule("/etc/os-release", _to("ID=talos"), ("owners/#", "owners/*"), ("owners/*",)),
+    Rule(
+        "/var/lib/kubelet/config.yaml",
+        lambda old: old + "\ntopologyManagerScope: pod\n",
+        ("kubelet/topology_manager_scope",),
+        ("kubelet/unknown/topology_manager_scope",),
+    ),
+    Rule(
+        "/var/lib/kubelet/kubeadm-flags.env",
+        _sub("best-effort", "restricted"),
+        ("kubelet/topology_manager_policy",),
+    ),
+    Rule("*/kubelet.service", _sub("/usr/bin", "/opt/bin"), silent="the drop-in gives the command line"),
+    Rule("*/kubelet.service.d/*.conf", lambda old: old.replace("bin/kubelet", "bin/other"), _KUBELET),
+    Rule("*/kubelet.service/cgroup.procs", _to(""), ("kubelet/running",), _KUBELET),
+    Rule("/proc/*/cmdline", _sub("=systemd", "=cgroupfs"), ("kubelet/cgroup_driver",)),
+    Rule("*/nvidia-cdi-refresh.path", _to("x"), silent=_EXISTS),
+    Rule("/run/cdi/*", lambda old: re.sub(r"(?m)^kind: \S+", "kind: other.com/gpu", old), ("cdi/specs/*/kind",)),
+    Rule("/etc/containerd/config.toml", _to("version = 2"), (), ("engines/*",), "the drop-in is then not imported"),
+    Rule("/etc/containerd/conf.d/99-nvidia.toml", _sub("= true", "= false"), ("engines/*/cdi_enabled",)),
     # before the general ones: files whose names end alike
     Rule("/proc/net/vlan/config", _to(""), ("nics/*/netdevs/*/vlans/*/id",), ("nics/*/netdevs/*/vlans*",)),
     Rule("*/accel/accel*/uevent", _sub(r"^DEVNAME=.*", "DEVNAME=accel/other"), ("{self}/nodes/*",)),
@@ -524,6 +547,37 @@ _FIELD_RULES = (
     FieldRule("device_files/*/nvidia-cap[12]", lambda old: old.replace(" 0", " 1"), silent=_NOT_READ),
     FieldRule("device_files/*/nvidia-cap*", lambda old: old.replace("0444", "0400"), _SLICES),
     FieldRule("device_files/*", lambda old: old.replace("0666", "0600"), ("devices/*/nodes/*",), silent=_NOT_READ),
+    FieldRule("files//etc/os-release", lambda _old: "ID=talos", ("owners/#",), ("owners/*",)),
+    FieldRule(
+        "files//var/lib/kubelet/config.yaml",
+        lambda old: f"{old}\ntopologyManagerScope: pod\n",
+        ("kubelet/topology_manager_scope",),
+        ("kubelet/unknown/topology_manager_scope",),
+    ),
+    FieldRule(
+        "files//var/lib/kubelet/kubeadm-flags.env",
+        lambda old: old.replace("best-effort", "restricted"),
+        ("kubelet/topology_manager_policy",),
+    ),
+    FieldRule("files/*/kubelet.service", lambda old: f"{old} x", silent=_NOT_READ),
+    FieldRule("files/*/10-kubeadm.conf", lambda old: old.replace("bin/kubelet", "bin/other"), ("kubelet/*",)),
+    FieldRule("files/*/cgroup.procs", lambda _old: "", ("kubelet/running",), ("kubelet/*",)),
+    FieldRule("files//proc/*/cmdline", lambda old: old.replace("=systemd", "=cgroupfs"), ("kubelet/cgroup_driver",)),
+    FieldRule("files/*/nvidia-cdi-refresh.path", lambda _old: "x", silent=_NOT_READ),
+    FieldRule(
+        "files//etc/containerd/*.toml",
+        lambda old: old.replace("= true", "= false").replace("version = 2\nimports", "version = 2\nother"),
+        ("engines/*/cdi_enabled",),
+        ("engines/*",),
+    ),
+    FieldRule("files//run/cdi/*", lambda old: old.replace("name: all", "name: every"), ("cdi/specs/*/devices",)),
+    FieldRule("symlinks//var/run", lambda _old: "/other", ("owners/*", "cdi/specs/#"), ("owners/*", "cdi/specs/*")),
+    FieldRule(
+        "folders/*",
+        lambda old: f"{old}x",
+        silent="what is looked for beside is there still",
+        may=("owners/*", "kubelet/*"),
+    ),
     FieldRule("files//proc/driver/nvidia/capabilities/*", lambda old: old.replace("Minor: ", "Minor: 7"), _SLICES),
     # kernel and security
     FieldRule("nvidia_version", lambda old: f"{old}x", silent=_NOT_READ),

@@ -27,6 +27,7 @@ from typing import Optional
 
 from ..model.answer import NOT_RECORDED
 from ..model.recorded import Item, Recorded, Said
+from .mask_configuration import UnreadableError, is_configuration, reduced
 
 _HEX = "[0-9A-Fa-f]"
 _UUID = re.compile(rf"(?<!{_HEX})({_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}})(?!{_HEX})")
@@ -131,7 +132,7 @@ class Masker:
         self._names: dict[str, str] = {}
         self._system = _system_accounts(hints.get("/etc/passwd") or _stored(recorded, "/etc/passwd"))
         self._is_noting = True
-        self.left_out = [path for path, item in sorted(recorded.items.items()) if item.content.startswith(_PACKED)]
+        self.left_out = [path for path, item in sorted(recorded.items.items()) if _is_closed(path, item)]
         self._walk(hints)
         self._number()
         self._is_noting = False
@@ -145,7 +146,8 @@ class Masker:
         return counted
 
     def masked(self) -> Recorded:
-        """The recording with its secrets masked. A packed file, which hides what is in it, is left out."""
+        """The recording with its secrets masked. A file that does not show what is in it is left out: one that is
+        packed, or the configuration of an engine or a kubelet that cannot be read."""
         items: dict[str, Item] = {}
         for path, item in sorted(self._recorded.items.items()):
             place = self.path(path)
@@ -232,6 +234,8 @@ class Masker:
     # --- where secrets stand --------------------------------------------------------------------
 
     def _contexts(self, text: str, path: str) -> str:
+        if path and path not in self.left_out:
+            text = reduced(text, path, lambda secret: self._sub("secret", secret))
         leaf = path.rpartition("/")[2]
         if path in _IS_HOST_FILE:
             return "\n".join(self._host(line) for line in text.split("\n"))
@@ -456,6 +460,19 @@ def _pairs(match: re.Match[str]) -> list[str]:
 def _is_address(pairs: list[str]) -> bool:
     """A MAC, an EUI-64, or the link address of an InfiniBand port, which ends with its GID."""
     return len(pairs) in (6, 8) or (len(pairs) == 20 and "".join(pairs[4:6]).lower() == "fe80")
+
+
+def _is_closed(path: str, item: Item) -> bool:
+    """Whether it cannot be told what stands in a file."""
+    if item.content.startswith(_PACKED):
+        return True
+    try:
+        reduced(item.content.decode("utf-8"), path, str)
+        return False
+    except UnreadableError:
+        return True
+    except UnicodeDecodeError:
+        return is_configuration(item.content.decode("latin-1"), path)
 
 
 def _stored(recorded: Recorded, path: str) -> str:

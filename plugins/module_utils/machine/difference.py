@@ -18,6 +18,7 @@ from ..codec.pci_config import acs_redirects
 from ..host.door import Host
 from ..model.answer import NOT_RECORDED
 from ..model.entry import Entry
+from . import configured
 from .layout_net import NET
 from .layout_pci import DEVICES, DRIVERS
 from .layout_system import KFD, NODES
@@ -108,7 +109,7 @@ def remainder(
             if entry is not None and reason not in (None, NOT_RECORDED):
                 rest.absent.append(path)
         elif entry is None or entry.kind != "file" or not _same(path, content, entry.content):
-            _put(rest, path, content, places)
+            _put(rest, path, configured.kept(path, content), places)
     for path in sorted(links):
         real = leads_to(host, path)
         laid = _resolved(path, entries)
@@ -187,7 +188,8 @@ def _scope(host: Host, places: dict[str, str]) -> tuple[set[str], set[str], list
     files.update(f"{_EFI_VARIABLES}/{name}" for name in names(host, _EFI_VARIABLES) if name.startswith("Loader"))
     folders = [*_EMPTY_COUNT, _CAPABILITIES, *(f"/sys/firmware/{name}" for name in names(host, "/sys/firmware"))]
     folders += [f"/sys/class/{kind}" for kind in _CLASSES]
-    return files, links, folders
+    more_files, more_links, more_folders = configured.scope(host)
+    return files | more_files, links | more_links, [*folders, *more_folders]
 
 
 def _capabilities(host: Host, folder: str, files: set[str]) -> None:

@@ -165,7 +165,36 @@ FACTS: Mapping[str, Any] = {
             **_UNKNOWN,
         }
     ),
-    **dict.fromkeys(("engines", "cdi", "kubelet", "owners"), NOTHING),
+    "engines": Many(
+        {
+            **dict.fromkeys(("name", "version", "config_path"), TEXT),
+            **dict.fromkeys(("running", "cdi_enabled", "nri_enabled"), TRUTH),
+            "config_version": NUMBER,
+            "cdi_spec_dirs": Many(TEXT),
+            **_UNKNOWN,
+        }
+    ),
+    "cdi": {
+        "directories": Many(TEXT),
+        "specs": Many(
+            {
+                **dict.fromkeys(("path", "kind", "version", "mode", "error"), TEXT),
+                "devices": Many(TEXT),
+                "valid": TRUTH,
+                **_UNKNOWN,
+            }
+        ),
+        **_UNKNOWN,
+    },
+    "kubelet": {
+        **dict.fromkeys(("version", "config_path", "config_dir", "cgroup_driver", "cpu_manager_policy"), TEXT),
+        **dict.fromkeys(("memory_manager_policy", "topology_manager_policy", "topology_manager_scope"), TEXT),
+        "running": TRUTH,
+        "container_runtime_endpoint": TEXT,
+        **dict.fromkeys(("device_plugins", "registered_plugins"), Many(TEXT)),
+        **_UNKNOWN,
+    },
+    "owners": Many(dict.fromkeys(("subject", "owner", "evidence"), TEXT)),
     **_UNKNOWN,
 }
 """The form of the document. A key that is not in the table is in no document of this schema."""
@@ -181,6 +210,9 @@ NEVER_NULL = frozenset(
         *("numa_nodes.node", "numa_nodes.unknown", "numa_nodes.hugepages.size_kib"),
         *("kernel.modules.name", "kernel.modules.unknown", "kernel.unknown", "security.unknown"),
         *("drivers.name", "drivers.maker", "drivers.unknown"),
+        *("engines.name", "engines.unknown"),
+        *("cdi.directories", "cdi.specs", "cdi.specs.path", "cdi.specs.unknown", "cdi.unknown"),
+        *("kubelet.unknown", "owners.subject", "owners.owner", "owners.evidence"),
     )
 )
 """Dotted paths, without positions in lists, of what every record has; all else may be null or, in a record, left out.

@@ -5,17 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
 from ...host.door import Host
 from ...model.pci import Function
 from ...topology.distance import Endpoint, distances, nearest
 from ...vendor.ids import maker_named
-from . import devices, kernel, nics, numa, pci, security, storage
+from . import cdi, devices, kernel, nics, numa, owners, pci, security, storage
 
 SCHEMA = 1
-_LATER = "not looked at by this version"
+_KUBELET_TRACES = (
+    *("/var/lib/kubelet", "/etc/kubernetes", "/var/lib/rancher", "/var/lib/k0s", "/var/snap/microk8s"),
+    *("/home/kubernetes", "/etc/default/kubeletconfig.json", "/etc/systemd/system/kubelet.service"),
+    *("/usr/lib/systemd/system/kubelet.service", "/lib/systemd/system/kubelet.service"),
+)
+_NO_KUBELET = "no kubelet is here: no service, no process and no configuration of one"
+_ENGINE_TRACES = (
+    *("/etc/containerd", "/etc/crio", "/etc/docker", "/var/lib/rancher"),
+    *("/usr/bin/containerd", "/usr/bin/crio", "/usr/bin/podman", "/usr/bin/dockerd"),
+    *("/usr/local/bin/containerd", "/usr/local/bin/crio", "/usr/local/bin/podman", "/usr/local/bin/dockerd"),
+)
+"""Where none of these is, neither is what it belongs to: the code that looks closer is compiled only where it is."""
 
 WISH: Mapping[str, Mapping[str, Any]] = {
     "root": {"type": "path", "default": "/"},
@@ -46,9 +57,10 @@ def observe(host: Host, tools: str = "none", tool_deadline_seconds: float = 10.0
     document["kernel"] = kernel.observe(host, tuple(modules))
     document["security"] = security.observe(host)
     document["drivers"] = kernel.drivers(document["kernel"], modules)
-    for section in ("engines", "cdi", "kubelet", "owners"):
-        document[section] = None
-        unknown[section] = _LATER
+    for section, (found, reason) in _software(host, tools == "auto" and host.is_node, tool_deadline_seconds):
+        document[section] = found
+        if reason is not None:
+            unknown[section] = reason
     if tools == "auto" and host.is_node and document["devices"]:
         from .tools import add  # where it is needed only
 
@@ -64,6 +76,29 @@ def _sources(host: Host) -> list[dict[str, Any]]:
         reason = f"{path} {names.reason}" if names.value is None else None if names.value else f"{path} is empty"
         rows.append({"name": name, "status": "ok" if reason is None else "absent", "reason": reason})
     return rows
+
+
+def _software(
+    host: Host, is_asking: bool, deadline_seconds: float
+) -> Iterator[tuple[str, tuple[Optional[Any], Optional[str]]]]:
+    """What gives devices to containers: each section with its value or the reason why there is none."""
+    engines: Optional[list[dict[str, Any]]] = []
+    if not host.exists("/etc"):
+        engines = None
+    elif any(host.exists(path) for path in _ENGINE_TRACES):
+        from .engines import observe as observe_engines  # where it is needed only
+
+        engines = observe_engines(host, is_asking, deadline_seconds)
+    yield "engines", (engines, None if engines is not None else "/etc not there")
+    named = [folder for row in engines or () for folder in row["cdi_spec_dirs"] or ()]
+    yield "cdi", cdi.observe(host, named)
+    kubelet: Optional[dict[str, Any]] = None
+    if any(host.exists(path) for path in _KUBELET_TRACES):
+        from .kubelet import observe as observe_kubelet  # where it is needed only
+
+        kubelet = observe_kubelet(host, is_asking, deadline_seconds)
+    yield "kubelet", (kubelet, None if kubelet is not None else _NO_KUBELET)
+    yield "owners", owners.observe(host)
 
 
 def _hardware(
