@@ -24,6 +24,7 @@ PLUGINS = HERE / "plugins"
 
 MAY_IMPORT = {
     "edge": {"runner", "usecase", "host", "codec", "model"},
+    "cdi_program": {"usecase", "host", "codec", "model"},  # a second edge: it runs on a node without Ansible
     "runner": {"state", "host", "codec", "model"},
     "usecase": {
         *("vendor", "engine", "state", "cluster", "topology", "planning", "machine", "report"),

@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which CDI specs this node should have, and which are there: one answer for the play, for the boot and for a check.
+
+Looking changes nothing. ``wanted`` is pure: it makes the specs of what was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+from ..codec import cdi
+from ..codec.document import NoYamlError
+from ..host import disk
+from ..host.door import Host
+from ..model.device import Row
+from ..model.plan import Found
+from ..vendor.cdi import LOADERS, Holder, Needs, Unit, aspect_of
+from .facts import devices, pci
+
+FOLDERS = ("/etc/cdi", "/var/run/cdi")
+"""Where engines look by themselves, in rising precedence."""
+
+MODE = 0o644
+"""Everybody may read a spec: rootless engines do."""
+
+_OURS = re.compile(rf"accelerator-({'|'.join(LOADERS)})(-[a-z]+)?\.json\Z")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?\Z")
+_KIND = re.compile(r"""(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([A-Za-z0-9_./-]+)""", re.MULTILINE)
+_ALL = "all"
+_GENERATE_SECONDS = 60.0
+_ASK_SECONDS = 20.0
+
+
+class Asked(NamedTuple):
+    """What is wished for: of which makers (None: of those whose devices are here), where, made by whom, how."""
+
+    makers: Optional[tuple[str, ...]] = None
+    directory: str = FOLDERS[0]
+    source: str = "auto"
+    groups: bool = False
+
+    def text(self) -> str:
+        """The same as JSON, for the program that makes them."""
+        return json.dumps(self._asdict(), sort_keys=True)
+
+
+def asked(values: Mapping[str, Any]) -> Asked:
+    """From options, or from what ``Asked.text`` gave."""
+    makers = values["makers"]
+    chosen = None if makers is None else tuple(sorted(set(makers)))
+    return Asked(chosen, values["directory"].rstrip("/") or "/", values["source"], bool(values["groups"]))
+
+
+class Look(NamedTuple):
+    """What was seen of one maker.
+
+    ``generator`` is the name of the maker's program where it is to be used, ``told`` the spec that it printed, or
+    ``failure`` why there is none. ``holder`` is another tool that makes these specs, ``foreign`` are spec files of
+    others with the same kind.
+    """
+
+    maker: str
+    needs: tuple[Needs, ...] = ()
+    generator: Optional[str] = None
+    told: Optional[str] = None
+    failure: Optional[str] = None
+    holder: Optional[Holder] = None
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not there yet of its devices."""
+        return tuple(path for one in self.needs for path in one.missing)
+
+
+def look(host: Host, wish: Asked) -> Optional[tuple[Look, ...]]:
+    """What every wished maker's devices need. None for a root that does not tell which devices there are."""
+    if not host.list("/sys").value:
+        return None
+    functions, _reason = pci.functions(host)
+    rows = devices.observe(host, functions or {}).rows
+    others = foreign(host, wish.directory)
+    found = []
+    for maker in LOADERS:
+        mine = [row for row in rows if row["maker"] == maker]
+        if mine and (wish.makers is None or maker in wish.makers):
+            found.append(_look(host, maker, mine, wish, others))
+    return tuple(found)
+
+
+def _look(host: Host, maker: str, rows: list[dict[str, Any]], wish: Asked, others: Mapping[str, str]) -> Look:
+    aspect = aspect_of(maker)
+    assert aspect is not None  # the loaders are by its name
+    _name_partitions(host, maker, rows)
+    needs = aspect.needs(host, rows)
+    if not any(one.units or one.missing for one in needs):
+        needs = _without_driver(needs, rows)
+    kinds = {one.kind for one in needs if one.units}
+    seen = Look(
+        maker,
+        needs,
+        holder=aspect.holder(host),
+        foreign=tuple(path for path, kind in others.items() if kind in kinds),
+    )
+    if not kinds or wish.source == "own" or seen.holder is not None:
+        return seen
+    return _generated(host, seen, aspect.generator, is_wished=wish.source == "maker")
+
+
+def _without_driver(needs: tuple[Needs, ...], rows: Sequence[Row]) -> tuple[Needs, ...]:
+    """Where no device of the maker has its driver, it may come later: they are missing then."""
+    absent = tuple(f"driver of {row['id']}" for row in rows if not (row["driver"] or {}).get("name"))
+    return (needs[0]._replace(missing=absent), *needs[1:])
+
+
+def _name_partitions(host: Host, maker: str, rows: list[dict[str, Any]]) -> None:
+    """The maker's own ids of partitions, which often its tool alone tells."""
+    nameless = [row for row in rows if any(one["uuid"] is None and one["nodes"] for one in row["partitions"] or ())]
+    if not nameless or not host.is_node:
+        return
+    from ..vendor.tools import Tools, tool_of  # where there are some only
+
+    ask = tool_of(maker)
+    heard = None if ask is None else ask(Tools(host, _ASK_SECONDS), {row["id"]: row for row in rows})
+    for row in nameless if heard is not None else ():
+        told = heard.values.get(row["id"], {}).get("partitions") or () if heard is not None else ()
+        if len(told) == len(row["partitions"]):  # both in the order of their instances
+            for partition, more in zip(row["partitions"], told):
+                partition["uuid"] = partition["uuid"] or more.get("uuid")
+
+
+def _generated(host: Host, seen: Look, argv: tuple[str, ...], is_wished: bool) -> Look:
+    """With what the maker's generator prints, where it is there."""
+    from ..vendor.tools import Tools, read_json
+
+    name = argv[0] if argv else "a generator of this maker"
+    tools = Tools(host, _GENERATE_SECONDS)
+    path = tools.find(argv[0]) if argv and host.is_node else None
+    if path is None:
+        return seen._replace(generator=name, failure=f"{name} is not installed") if is_wished else seen
+    said = tools.run(name, *argv[1:], path=path)
+    if said.reason is not None:
+        return seen._replace(generator=name, failure=said.why)
+    try:
+        text = json.dumps(read_json(said.text))
+        spec = cdi.parse(text)
+    except ValueError as error:
+        return seen._replace(generator=name, failure=f"{name} printed no spec ({error})")
+    if spec.kind != seen.needs[0].kind:
+        return seen._replace(generator=name, failure=f"{name} printed a spec of {spec.kind}")
+    return seen._replace(generator=name, told=text)
+
+
+def foreign(host: Host, directory: str) -> dict[str, str]:
+    """The spec files that are not ours, by path with their kind."""
+    found: dict[str, str] = {}
+    for path in _files(host, directory):
+        if not _OURS.match(path.rpartition("/")[2]) and path.endswith((".json", ".yaml")):
+            kind = _kind(host.read(path).value or "")
+            if kind is not None:
+                found[path] = kind
+    return found
+
+
+def _kind(text: str) -> Optional[str]:
+    """The kind of a spec. One that no loader takes counts too: a small change makes it a spec."""
+    try:
+        return cdi.parse(text).kind
+    except (cdi.SpecError, NoYamlError):
+        told = _KIND.search(text)
+        return told[1] if told else None
+
+
+def _files(host: Host, directory: str) -> Iterator[str]:
+    """The files in all folders of specs; a folder that has two names is looked at once."""
+    seen = set()
+    for folder in dict.fromkeys((*FOLDERS, directory)):
+        real = host.resolve(folder).value
+        if real is None or real in seen:
+            continue
+        seen.add(real)
+        for name in host.list(folder).value or ():
+            yield f"{folder}/{name}"
+
+
+def present(host: Host, directory: str) -> dict[str, Found]:
+    """The spec files that are ours by name, in any folder of specs."""
+    paths = [path for path in _files(host, directory) if _OURS.match(path.rpartition("/")[2])]
+    return {path: disk.found(host, path) for path in paths}
+
+
+def is_right(found: Found, text: str) -> bool:
+    """Whether what is at a path is this spec, for everybody to read."""
+    return found.state.kind == "file" and found.state.mode == MODE and found.content == text.encode()
+
+
+def wanted(looks: Iterable[Look], wish: Asked) -> dict[str, str]:
+    """The spec files that there should be: text by path. None of a maker whose specs are another's."""
+    return {path: cdi.render(spec) for path, spec in specs(looks, wish).items()}
+
+
+def specs(looks: Iterable[Look], wish: Asked) -> dict[str, cdi.Spec]:
+    """As ``wanted``, as specs."""
+    found = {}
+    for one in looks:
+        if one.holder is not None or one.foreign or one.failure is not None:
+            continue
+        for number, needs in enumerate(one.needs):
+            if needs.units:
+                ending = f"-{needs.kind.partition('/')[2]}" if number else ""
+                told = one.told if number == 0 else None
+                found[f"{wish.directory}/accelerator-{one.maker}{ending}.json"] = _spec(needs, told, wish.groups)
+    return found
+
+
+def _spec(needs: Needs, told: Optional[str], with_groups: bool) -> cdi.Spec:
+    """Ours, or the maker's with our names beside its own. At the lowest version that its fields need."""
+    spec = _own(needs, with_groups) if told is None else _named(cdi.parse(told), needs)
+    return spec._replace(version=cdi.needed_version(spec))
+
+
+def _own(needs: Needs, with_groups: bool) -> cdi.Spec:
+    gids = needs.gids if with_groups else {}
+    shared = cdi.Edits(needs.env, _nodes(needs.shared), (), needs.hooks, needs.mounts, None, _some(gids, needs.shared))
+    every = Unit((_ALL,), tuple(dict.fromkeys(path for unit in needs.units for path in unit.nodes)))
+    found: dict[str, cdi.Device] = {}
+    for unit in (*needs.units, every):
+        edits = cdi.Edits(nodes=_nodes(unit.nodes), additional_gids=_some(gids, unit.nodes))
+        for name in unit.names:
+            if _NAME.match(name):
+                found.setdefault(name, cdi.Device(name, edits))
+    return cdi.Spec(cdi.VERSIONS[0], needs.kind, tuple(found.values()), shared)
+
+
+def _nodes(paths: Iterable[str]) -> tuple[cdi.Node, ...]:
+    """Without numbers: the engine looks at the file when a container starts, and so they are never stale."""
+    return tuple(cdi.Node(path, permissions="rw") for path in paths)
+
+
+def _some(gids: Mapping[str, int], paths: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted({gids[path] for path in paths if path in gids}))
+
+
+def _named(spec: cdi.Spec, needs: Needs) -> cdi.Spec:
+    """The maker's spec with our names: each on the maker's device that has the same device files and the fewest more.
+
+    A device that the maker leaves out (one that has partitions) is made as in a spec of our own.
+    """
+    known = {device.name: device for device in spec.devices}
+    paths = {
+        name: {node.path for edits in (device.edits, spec.edits) for node in edits.nodes}
+        for name, device in known.items()
+        if name != _ALL
+    }
+    for device in _own(needs, False).devices:
+        if device.name in known:
+            continue
+        mine = {node.path for node in device.edits.nodes}
+        fitting = [name for name, theirs in paths.items() if mine <= theirs]
+        if fitting and device.name != _ALL:
+            device = known[min(fitting, key=lambda name: len(paths[name]))]._replace(name=device.name)
+        known[device.name] = device
+    return spec._replace(devices=tuple(known.values()))

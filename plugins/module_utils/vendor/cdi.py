@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The registry of the aspect *cdi*: what a device of a maker needs in a container, and by which names it is called.
+
+A maker's aspect is made of rows of the section *devices* of the facts. A maker without a line has no kind of its own
+that is known, and gets no spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Callable, NamedTuple, Optional
+
+from ..codec.cdi import Hook, Mount
+from ..host.door import Host
+from ..model.device import Row
+
+
+class Unit(NamedTuple):
+    """A device or a partition: its names, stable ones first, and the device files of it alone."""
+
+    names: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+class Needs(NamedTuple):
+    """What devices of one kind need in a container.
+
+    ``shared`` are device files for each of them; ``gids`` are the groups by path of those files that a group may open.
+    ``missing`` are device files that belong to them and are not there, ``again`` the programs of the maker that make
+    such. ``notes`` say what else a container goes without.
+    """
+
+    kind: str
+    units: tuple[Unit, ...]
+    shared: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    gids: Mapping[str, int] = {}
+    missing: tuple[str, ...] = ()
+    again: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Holder(NamedTuple):
+    """Another tool that makes this maker's specs on this node: its name, where that is seen, and its own switch."""
+
+    name: str
+    seen_at: str
+    switch: str
+
+
+def nobody(host: Host) -> Optional[Holder]:
+    """For makers of whom no such tool is known."""
+    return None
+
+
+class Aspect(NamedTuple):
+    """A maker's kinds, the first being the usual one, and how its devices come into containers.
+
+    ``generator`` is the maker's program with its arguments: it prints a spec of the first kind as JSON.
+    """
+
+    kinds: tuple[str, ...]
+    needs: Callable[[Host, Sequence[Row]], tuple[Needs, ...]]
+    generator: tuple[str, ...] = ()
+    holder: Callable[[Host], Optional[Holder]] = nobody
+
+
+def _nvidia() -> Aspect:
+    from .nvidia.cdi import aspect
+
+    return aspect()
+
+
+def _amd() -> Aspect:
+    from .amd.cdi import aspect
+
+    return aspect()
+
+
+def _intel() -> Aspect:
+    from .intel.cdi import aspect
+
+    return aspect()
+
+
+def _habana() -> Aspect:
+    from .habana.cdi import aspect
+
+    return aspect()
+
+
+LOADERS: dict[str, Callable[[], Aspect]] = {"nvidia": _nvidia, "amd": _amd, "intel": _intel, "habana": _habana}
+
+
+def aspect_of(maker: str) -> Optional[Aspect]:
+    """The maker's aspect, loaded now; None for a maker that has none."""
+    loader = LOADERS.get(maker)
+    return None if loader is None else loader()
+
+
+# What makers' aspects share.
+
+
+def is_driven(row: Row) -> bool:
+    """Whether a driver of the node has the device, and not a virtual machine's (vfio-pci), nor none."""
+    name = (row["driver"] or {}).get("name")
+    return bool(name) and not str(name).startswith("vfio")
+
+
+def own_nodes(row: Row) -> tuple[str, ...]:
+    """The device files of this device alone."""
+    return tuple(node["path"] for node in row["nodes"] or () if not node["shared"])
+
+
+def shared_nodes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The device files that the devices share."""
+    return tuple(dict.fromkeys(node["path"] for row in rows for node in row["nodes"] or () if node["shared"]))
+
+
+def missing_nodes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Device files that the kernel or the maker's driver names and that are not there; a driver without any at all."""
+    found = []
+    for row in rows:
+        unknowns = [row["unknown"], *(one["unknown"] for one in row["partitions"] or ())]
+        named = [key[len("nodes.") :] for one in unknowns for key in one if key.startswith("nodes./dev/")]
+        found += named or ([f"device files of {row['id']}"] if not own_nodes(row) else [])
+    return tuple(dict.fromkeys(found))
+
+
+def units(row: Row, index: str, names: Sequence[Optional[str]], beside: Sequence[str] = ()) -> tuple[Unit, ...]:
+    """A device as a whole and each of its partitions.
+
+    ``names`` are the maker's stable ones, ``beside`` the device files of the device that each partition needs too. A
+    whole device has the device files of its partitions.
+    """
+    nodes = own_nodes(row)
+    partitions = row["partitions"] or ()
+    parts = [tuple(node["path"] for node in one["nodes"] or ()) for one in partitions]
+    whole = tuple(dict.fromkeys((*nodes, *(path for part in parts for path in part))))
+    found = [Unit(_names(*names, row["id"], index), whole)] if whole else []
+    for number, (one, part) in enumerate(zip(partitions, parts)):
+        if part:
+            found.append(Unit(_names(one["uuid"], f"{index}:{number}"), (*beside, *part)))
+    return tuple(found)
+
+
+def _names(*names: Optional[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def gids(host: Host, paths: Sequence[str]) -> dict[str, int]:
+    """The group of each device file, root's and those that everybody may open left out."""
+    found = {}
+    for path in paths:
+        status, _reason = host.status(path)
+        if status is not None and status.gid and status.mode & 0o006 != 0o006 and status.mode & 0o060:
+            found[path] = status.gid
+    return found
+
+
+def with_groups(host: Host, needs: Needs) -> Needs:
+    """The needs with the groups of all their device files."""
+    paths = (*needs.shared, *(path for unit in needs.units for path in unit.nodes))
+    return needs._replace(gids=gids(host, tuple(dict.fromkeys(paths))))
+
+
+def address_name(row: Row) -> Optional[str]:
+    """The id that Intel gives a device on PCI: ``0000-4d-00-0-0x0bd5`` (its resource drivers, read 2026-12)."""
+    pci = row["pci"]
+    if not pci or not pci["device_id"]:
+        return None
+    return f"{row['id'].replace(':', '-').replace('.', '-')}-0x{pci['device_id']}"

@@ -1,0 +1,338 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CDI specs: case files (what was seen and wished for, and the plan), small trees, and the program that makes them.
+
+A case has ``seen`` and ``wish`` (what differs from the defaults below) and ``plan`` or ``errors``. In ``specs`` of a
+plan stand the device files by name, those that all of them share under ``shared``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.accelerator.ops.plugins.module_utils.codec import cdi
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Found, PathStep, State, digest
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi as usecase
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi_files, cdi_specs
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.cdi_specs import Look
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.cdi import Holder, Needs, Unit
+
+yaml = pytest.importorskip("yaml", reason="case files are YAML")
+
+HERE = Path(__file__).resolve().parents[3]
+ROOMS = HERE / "plugins" / "module_utils"
+CASES = HERE / "tests" / "cases" / "cdi"
+WISH = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
+PYTHON = "/usr/bin/python3"
+SHORT = {
+    "program": cdi_files.PROGRAM,
+    "service": cdi_files.SERVICE,
+    "path": cdi_files.PATH,
+    **{f"enabled {path.rpartition('.')[2]}": path for path in cdi_files.LINKS},
+}
+
+
+def cases():
+    for file in sorted(CASES.glob("*.yml")):
+        for case in yaml.safe_load(file.read_text(encoding="utf-8")):
+            yield pytest.param(case, id=f"{file.stem}: {case['case']}")
+
+
+def file_of(content, mode=0o644):
+    return Found(State("file", mode, 0, 0, digest(content)), content)
+
+
+def needs_of(told):
+    units = tuple(Unit(tuple(one["names"]), tuple(one["nodes"])) for one in told.pop("units", ()))
+    lists = {key: tuple(value) for key, value in told.items() if isinstance(value, list)}
+    return Needs(units=units, **{**told, **lists})
+
+
+def look_of(told):
+    told = dict(told)
+    needs = tuple(needs_of(dict(one)) for one in told.pop("needs", ()))
+    if "holder" in told:
+        told["holder"] = Holder(**told["holder"])
+    if "told" in told:
+        told["told"] = json.dumps(told["told"])
+    return Look(needs=needs, **{**told, "foreign": tuple(told.get("foreign", ()))})
+
+
+def seen_of(told, wish):
+    """The observation of a case. ``files: ours`` is what this version writes; ``present: made`` what it would make."""
+    told = {"is_live": True, "has_systemd": True, "looks": [], "python": PYTHON, "engines": [], **told}
+    looks = None if told["looks"] is None else tuple(look_of(one) for one in told["looks"])
+    asked = cdi_specs.asked(wish)
+    program = b"program " + asked.text().encode()
+    ours = {SHORT["program"]: program, **cdi_files.units(PYTHON)}
+    files = dict.fromkeys(SHORT.values(), Found())
+    if told.get("files") == "ours":
+        files = {path: file_of(content) for path, content in ours.items()}
+        files.update({path: Found(State("link", 0o777, target=target)) for path, target in cdi_files.LINKS.items()})
+    files.update({SHORT[key]: file_of(text.encode()) for key, text in told.get("other", {}).items()})
+    made = cdi_specs.wanted(looks or (), asked)
+    present = {
+        path: Found(State(text[1:-1]))
+        if text.startswith("<")
+        else file_of((made[path] if text == "made" else text).encode())
+        for path, text in told.get("present", {}).items()
+    }
+    for path, mode in told.get("modes", {}).items():
+        present[path] = present[path]._replace(state=present[path].state._replace(mode=int(mode, 8)))
+    return usecase.Seen(
+        told["is_live"],
+        told["has_systemd"],
+        looks,
+        present,
+        files,
+        told["python"],
+        program,
+        tuple(usecase.Engine(**one) for one in told["engines"]),
+    )
+
+
+def shown(plan, seen, wish):
+    """A plan in the form of the case files; empty parts left out."""
+    names = {path: name for name, path in SHORT.items()}
+    told = {}
+    for step in plan.steps:
+        assert isinstance(step, PathStep)
+        change = "create" if step.before.kind == "absent" else "remove" if step.after.kind == "absent" else "change"
+        told.setdefault("steps", {})[names[step.path]] = change
+    for one in plan.derived:
+        told.setdefault("derived", {})[one.key] = one.why
+        if one.key == "CDI specs":
+            told["proven"] = [line for line, _path in one.proof.lines]
+            assert one.make[0][3:] == (PYTHON, cdi_files.PROGRAM, *told["proven"])
+    if plan.deferred:
+        told["deferred"] = list(plan.deferred)
+    if plan.blockers:
+        return {"errors": [{"code": one.code, "says": str(one)} for one in plan.blockers]}
+    if "specs" in wish["_case"]["plan"]:
+        told["specs"] = {
+            path: {
+                "version": spec.version,
+                **({"shared": [node.path for node in spec.edits.nodes]} if spec.edits.nodes else {}),
+                **({"hooks": [hook.path for hook in spec.edits.hooks]} if spec.edits.hooks else {}),
+                **{device.name: [node.path for node in device.edits.nodes] for device in spec.devices},
+            }
+            for path, spec in cdi_specs.specs(seen.looks or (), cdi_specs.asked(wish)).items()
+        }
+    return told
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_case(case):
+    wish = {**WISH, **case.get("wish", {}), "_case": {"plan": case.get("plan") or {}}}
+    try:
+        seen = seen_of(case.get("seen", {}), wish)
+        found = shown(usecase.decide(seen, wish), seen, wish)
+    except OpsError as error:
+        found = {"errors": [{"code": error.code, "says": str(error)}]}
+    assert found == (case["plan"] if "plan" in case else {"errors": case["errors"]})
+
+
+def imported(name: str) -> set[str]:
+    """The modules of the rooms that one imports, at any time."""
+    package = name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse((ROOMS / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+            for parts in (base, *([*base, alias.name] for alias in node.names)):
+                if parts and (ROOMS / f"{'/'.join(parts)}.py").is_file():
+                    found.add(".".join(parts))
+    return found
+
+
+def closure(*starts: str) -> set[str]:
+    found: set[str] = set()
+    left = list(starts)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += imported(name)
+    return found
+
+
+def test_the_program_has_all_that_it_imports_and_nothing_else():
+    assert set(cdi_files.MODULES) == closure(cdi_files.ENTRY)
+    assert len(set(cdi_files.MODULES)) == len(cdi_files.MODULES)
+
+
+def test_ansible_sends_all_that_the_program_is_made_of():
+    source = (HERE / "plugins" / "modules" / "cdi_spec.py").read_text(encoding="utf-8")
+    top = "ansible_collections.accelerator.ops.plugins.module_utils"
+    starts = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(top):
+            below = node.module[len(top) + 1 :]
+            starts |= {below} if below else {alias.name for alias in node.names}
+    assert set(cdi_files.MODULES) <= closure(*starts)
+
+
+def test_the_program_is_the_same_bytes_each_time(tmp_path):
+    wish = cdi_specs.Asked()
+    content = cdi_files.program(wish)
+    assert content == cdi_files.program(wish)
+    assert content != cdi_files.program(wish._replace(groups=True))
+    place = tmp_path / "cdi.pyz"
+    place.write_bytes(content)
+    with zipfile.ZipFile(place) as archive:
+        rows = archive.infolist()
+    assert {row.date_time for row in rows} == {(1980, 1, 1, 0, 0, 0)}
+    assert [row.filename for row in rows] == sorted(row.filename for row in rows)
+
+
+GAUDI = {
+    "/sys/bus/pci/devices/0000:33:00.0/vendor": "0x1da3",
+    "/sys/bus/pci/devices/0000:33:00.0/device": "0x1020",
+    "/sys/bus/pci/devices/0000:33:00.0/class": "0x120000",
+    "/sys/bus/pci/devices/0000:33:00.0/driver": ("link", "/sys/bus/pci/drivers/habanalabs"),
+    "/sys/bus/pci/drivers/habanalabs/bind": "",
+    "/sys/bus/pci/devices/0000:33:00.0/accel/accel0/uevent": "DEVNAME=accel/accel0",
+}
+SPEC = "/etc/cdi/accelerator-habana.json"
+
+
+def nodes_of(*numbers):
+    files = {
+        f"/dev/accel/accel{n}": {"kind": "char", "mode": 0o660, "gid": 104, "major": 261, "minor": n} for n in numbers
+    }
+    return json.dumps(files)
+
+
+class Program:
+    """The program in a tree, run by an interpreter that sees nothing else."""
+
+    def __init__(self, folder: Path, **wish) -> None:
+        self.place = folder / "cdi.pyz"
+        self.place.write_bytes(cdi_files.program(cdi_specs.Asked(**wish)))
+
+    def run(self, host, *words):
+        argv = [sys.executable, "-I", str(self.place), *words, "--root", host.root]
+        return subprocess.run(argv, capture_output=True, text=True, cwd="/", env={}, check=False)
+
+
+def test_the_program_makes_checks_heals_and_withdraws(node, tmp_path):
+    host = node({**GAUDI, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
+    program = Program(tmp_path)
+    spec = Path(host.root + SPEC)
+    assert program.run(host, "check").stdout == ""
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    assert spec.stat().st_mode & 0o777 == 0o644
+    made = spec.read_text(encoding="utf-8")
+    assert cdi.parse(made).names == tuple(
+        f"intel.com/gaudi={name}" for name in ("0000-33-00-0-0x1020", "0000:33:00.0", "0", "all")
+    )
+    assert program.run(host, "check").stdout == f"{SPEC}\n"
+    again = program.run(host, "make")
+    assert (again.returncode, again.stdout) == (0, "")
+
+    spec.write_text(made.replace("accel0", "accel1"), encoding="utf-8")
+    assert program.run(host, "check").stdout == ""
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    spec.chmod(0o600)
+    assert program.run(host, "check").stdout == ""
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    assert spec.read_text(encoding="utf-8") == made
+
+    for path in (spec.parent / "accelerator-amd.json", spec.parent / "accelerator-mine.json"):
+        path.write_text("{}", encoding="utf-8")
+    assert program.run(host, "make").stdout == "removed /etc/cdi/accelerator-amd.json\n"
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["accelerator-habana.json", "accelerator-mine.json"]
+
+
+def test_the_program_is_called_again_until_the_device_files_are_there(node, tmp_path):
+    program = Program(tmp_path)
+    host = node({**GAUDI, "/dev/null": ""})
+    first = program.run(host, "make", "--whole")
+    assert first.returncode == 75
+    assert "habana: not there: /dev/accel/accel0" in first.stderr
+    assert not Path(host.root + SPEC).exists()
+    assert program.run(host, "make").returncode == 0, "in a play that is no fault"
+    host = node({"/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
+    assert program.run(host, "make", "--whole").returncode == 0
+    assert Path(host.root + SPEC).exists()
+
+
+def test_the_program_makes_no_spec_where_the_devices_are_unknown(node, tmp_path):
+    host = node({"/etc/hostname": "image", SPEC: "{}"})
+    done = Program(tmp_path).run(host, "make", "--whole")
+    assert (done.returncode, done.stdout) == (75, "")
+    assert Path(host.root + SPEC).read_text(encoding="utf-8") == "{}"
+
+
+def test_the_program_leaves_anothers_names_alone(node, tmp_path):
+    other = json.dumps({"cdiVersion": "0.5.0", "kind": "intel.com/gaudi", "devices": []})
+    host = node({**GAUDI, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
+    program = Program(tmp_path)
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    host = node({"/var/run/cdi/mine.json": other})
+    done = program.run(host, "make")
+    assert done.stdout == f"removed {SPEC}\n"
+    assert "habana: left to /var/run/cdi/mine.json" in done.stderr
+
+
+def test_the_program_says_how_it_is_called(node, tmp_path):
+    done = Program(tmp_path).run(node({"/etc/hostname": ""}), "remove")
+    assert done.returncode == 2
+    assert "usage: cdi.pyz" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"cdiVersion":"0.6.0","kind":"nvidia.com/gpu","devices":[]}', "nvidia.com/gpu"),
+        ("---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\nwrong: [\n", "nvidia.com/gpu"),
+        ("cdiVersion: 0.5.0\n# kind: nvidia.com/gpu\n", None),
+        ("", None),
+    ],
+)
+def test_the_kind_of_anothers_file(node, text, kind):
+    found = cdi_specs.foreign(node({"/etc/cdi/x.yaml": text}), "/etc/cdi")
+    assert found == ({} if kind is None else {"/etc/cdi/x.yaml": kind})
+
+
+def test_a_folder_with_two_names_is_looked_at_once(node):
+    host = node({"/run/cdi/x.json": '{"kind": "a.b/c"}', "/var/run": ("link", "/run")})
+    assert list(cdi_specs.foreign(host, "/run/cdi")) == ["/var/run/cdi/x.json"]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"/usr/bin/python3.11": "", "/usr/bin/python3": ("link", "python3.11")}, "/usr/bin/python3"),
+        (
+            {"/usr/bin/python3.6": "", "/usr/bin/python3": ("link", "python3.6"), "/usr/bin/python3.9": ""},
+            "/usr/bin/python3.9",
+        ),
+        ({"/usr/bin/python3.8": "", "/usr/bin/python3": ("link", "python3.8")}, None),
+    ],
+)
+def test_the_interpreter_is_the_systems_own(node, files, found):
+    assert cdi_files.python(node(files)) == found
+
+
+def test_units_hold_no_order():
+    for content in cdi_files.units(PYTHON).values():
+        assert not [line for line in content.decode().splitlines() if line.startswith(("After", "Before", "Requires"))]
+
+
+def test_absent_is_absent(node):
+    host = node({"/etc/hostname": ""})
+    wish = {**WISH, "state": "absent"}
+    seen = usecase.observe(host, wish)
+    plan = usecase.decide(seen, wish)
+    assert (plan.steps, plan.derived) == ((), ())
+    assert all(found.state == ABSENT for found in seen.files.values())
