@@ -125,15 +125,16 @@ def look(host: Host, name: str) -> Optional[Seen]:
     if found.state.kind == "link":
         found = found._replace(content=(host.read_bytes(root)[0] or b""))
     table, problem = _read(root, found)
-    is_relative_clear = version is not None and version >= rules.MERGES
-    folder = _folder(root, table, flavour, is_relative_clear)
-    reader = _Reader(host, f"{folder or FOLDER}/{NAME}", is_relative_clear)
+    folder = _folder(root, table, flavour, version)
+    reader = _Reader(host, f"{folder or FOLDER}/{NAME}", version)
     reader.read(root, table)
     old = f"{FOLDER}/{NAME}"
     stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and not flavour.is_embedded else None
     dump = dump_problem = None
     if found.state.kind != "absent" and not (problem or reader.problem):
-        ran = command.run(host, (binary, "--config", root, "config", "dump"), _ASK_SECONDS)
+        # From 2.0 to 2.2 dump passes over what a root of version 2 says, which the daemon does not, nor migrate.
+        show = "migrate" if version is not None and version >= rules.MERGES else "dump"
+        ran = command.run(host, (binary, "--config", root, "config", show), _ASK_SECONDS)
         dump, dump_problem = (ran.stdout, None) if ran.reason is None else (None, ran.reason)
     return Seen(
         name,
@@ -171,13 +172,18 @@ def _what(content: bytes) -> str:
     return "no TOML"
 
 
-def _folder(root: str, table: Mapping[str, Any], flavour: Flavour, is_relative_clear: bool) -> Optional[str]:
+def _folder(root: str, table: Mapping[str, Any], flavour: Flavour, daemon: Optional[Version]) -> Optional[str]:
     """Where our file belongs: the first folder that the root imports all of, else ours (an embedded one has none)."""
     for pattern in _imports(table):
         folder, _slash, leaf = _absolute(root, pattern).rpartition("/")
-        if leaf == "*.toml" and "*" not in folder and (is_relative_clear or pattern.startswith("/")):
+        if leaf == "*.toml" and "*" not in folder and _is_clear(pattern, daemon):
             return folder
     return None if flavour.is_embedded else FOLDER
+
+
+def _is_clear(pattern: str, daemon: Optional[Version]) -> bool:
+    """Whether a pattern means the same to all releases that the daemon may be."""
+    return pattern.startswith("/") or (daemon is not None and daemon >= rules.MERGES)
 
 
 def _imports(table: Mapping[str, Any]) -> list[str]:
@@ -200,20 +206,20 @@ class _Reader:
     """Reads files as the daemon does: each file's imports after all that waits already, each file once.
 
     A relative pattern means files beside the importing one; 1.6.20 and 1.7.0 took it from the folder that they were
-    started in, 1.6.38 and 1.7.35 do not (``is_relative_clear`` false: it may be either).
+    started in, 1.6.38 and 1.7.35 do not.
     """
 
-    def __init__(self, host: Host, ours: str, is_relative_clear: bool) -> None:
+    def __init__(self, host: Host, ours: str, daemon: Optional[Version]) -> None:
         self.host = host
         self.ours = ours
-        self.is_relative_clear = is_relative_clear
+        self.daemon = daemon
         self.order: list[str] = []
         self.documents: list[Document] = []
         self.problem: Optional[str] = None
         self.would_be = 1
 
     def read(self, root: str, table: Mapping[str, Any]) -> None:
-        version = rules.version_of(table, 1)
+        version = rules.taken_as(rules.version_of(table, 1), self.daemon)
         pending: list[tuple[str, Optional[Mapping[str, Any]]]] = [(root, table)]
         while pending:
             path, known = pending.pop(0)
@@ -225,7 +231,8 @@ class _Reader:
             if known is None:
                 known = self.import_of(path)
             if known:
-                self.documents.append(Document(path, known, rules.version_of(known, version)))
+                said = rules.taken_as(rules.version_of(known, version), self.daemon)
+                self.documents.append(Document(path, known, said))
             for pattern in _imports(known):
                 is_clear = self.is_clear(path, pattern)
                 pending += [(one, None) for one in self.matches(_absolute(path, pattern), counts_ours=is_clear)]
@@ -234,7 +241,7 @@ class _Reader:
 
     def is_clear(self, parent: str, pattern: str) -> bool:
         """Whether a pattern means one thing to all releases; a problem where files are there that only some read."""
-        if self.is_relative_clear or pattern.startswith("/") or "*" not in pattern:
+        if "*" not in pattern or _is_clear(pattern, self.daemon):
             return True
         if self.matches(_absolute(parent, pattern), False) != self.matches(_absolute("/", pattern), False):
             found = f"{pattern} in {parent} means other files to some releases before 2.0"
@@ -449,7 +456,7 @@ def _shown(seen: Seen, asked: Asked) -> None:
     except ValueError as error:
         raise ProbeError("read", f"what {seen.binary} says", str(error), "TOML", "look at it by hand") from None
     if left:
-        found = f"config dump of {seen.binary} shows otherwise: {', '.join(left)}"
+        found = f"{seen.binary} itself shows otherwise: {', '.join(left)}"
         step = "see which file is read after it"
         raise VerifyError("configure", seen.name, found, "what is asked", step, {"lacking": left})
 

@@ -73,6 +73,16 @@ def newest_config(daemon: Version) -> int:
     return 2 if daemon < MERGES else 3 if daemon < MIGRATES_EACH else 4
 
 
+def taken_as(version: int, daemon: Optional[Version]) -> int:
+    """The version that a daemon takes a file of a version for.
+
+    2.0 to 2.2 rename the plugins of version 1 and then call the file version 3: what they are configured by has other
+    names there, so that their settings are lost.
+    """
+    is_lost = version == 1 and daemon is not None and MERGES <= daemon < MIGRATES_EACH
+    return 3 if is_lost else version
+
+
 def is_merging(daemon: Optional[Version], version: int) -> bool:
     """Whether tables are merged. Of an unknown daemon the version of the root tells, as 3 came with merging."""
     return daemon >= MERGES if daemon is not None else version >= 3
