@@ -133,6 +133,8 @@ def _listing(root: Path, but: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
         names[:] = [name for name in names if f"{folder}/{name}" != f"{root}{but}"]
         for name in [*names, *files]:
             path = os.path.join(folder, name)
+            if path == f"{root}{but}":
+                continue
             seen = os.lstat(path)
             content: Any = os.readlink(path) if stat.S_ISLNK(seen.st_mode) else None
             if stat.S_ISREG(seen.st_mode):
