@@ -134,8 +134,9 @@ def look(host: Host, name: str) -> Optional[Seen]:
     if found.state.kind != "absent" and not (problem or reader.problem):
         # From 2.0 to 2.2 dump passes over what a root of version 2 says, which the daemon does not, nor migrate.
         show = "migrate" if version is not None and version >= rules.MERGES else "dump"
-        ran = command.run(host, (binary, "--config", root, "config", show), _ASK_SECONDS)
-        dump, dump_problem = (ran.stdout, None) if ran.reason is None else (None, ran.reason)
+        argv = (binary, "--config", root, "config", show)
+        ran = command.run(host, argv, _ASK_SECONDS)
+        dump, dump_problem = (ran.stdout, None) if ran.reason is None else (None, _words(host, argv) or ran.reason)
     return Seen(
         name,
         service,
@@ -152,6 +153,13 @@ def look(host: Host, name: str) -> Optional[Seen]:
         # a root that is not running here has not been asked, and that is no fault of its configuration
         dump_problem if host.is_live else None,
     )
+
+
+def _words(host: Host, argv: Sequence[str]) -> Optional[str]:
+    """What a program that fails says last: its warnings come before its error."""
+    ran = command.run(host, ("sh", "-c", 'exec "$@" 2>&1 >/dev/null', "sh", *argv), _ASK_SECONDS)
+    lines = ran.stdout.strip().splitlines()
+    return lines[-1][:300] if lines else None
 
 
 def _read(path: str, found: Found) -> tuple[dict[str, Any], Optional[str]]:
