@@ -9,20 +9,25 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+from ansible_collections.accelerator.ops.plugins.module_utils.host import tree
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
+from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 from ansible_collections.accelerator.ops.tests.crash import driver, kernel_calls
 from ansible_collections.accelerator.ops.tests.crash import lost_writes as lost_writes_model
+from ansible_collections.accelerator.ops.tests.crash.machine_node import Machine
 from ansible_collections.accelerator.ops.tests.crash.node import (
     Difference,
     Failed,
     Listing,
     Node,
     differences,
+    remove,
     scratch,
-    unmount,
 )
 
 RUN, RESCUE = "the run that is cut off", "the one that recovers"
@@ -32,6 +37,7 @@ class Case(NamedTuple):
     """What is cut off: the calls that make the node what it was before, and those that are killed.
 
     ``set_up`` puts on the node what is not of our making. ``is_live``: settings, programs and derived things too.
+    ``machine``: the machine model whose devices a live node has.
     ``between`` are calls that lead from the old state to others in which recovery may end as well.
     """
 
@@ -41,6 +47,7 @@ class Case(NamedTuple):
     calls: tuple[Mapping[str, Any], ...]
     is_live: bool = False
     between: tuple[Mapping[str, Any], ...] = ()
+    machine: str = ""
 
 
 class Wanted(NamedTuple):
@@ -192,8 +199,8 @@ def _shown(one: Difference) -> str:
 
 
 def _brief(entry: Optional[tuple[Any, ...]]) -> str:
-    if entry is None:
-        return "absent"
+    if entry is None or len(entry) == 1:
+        return "absent" if entry is None else str(entry[0])
     mode, uid, gid, xattrs, content = entry
     text = content[:40] if isinstance(content, (bytes, str)) else content
     return f"{mode:o} {uid}:{gid} {xattrs or ''} {text!r}"
@@ -202,11 +209,19 @@ def _brief(entry: Optional[tuple[Any, ...]]) -> str:
 @contextmanager
 def bench(case: Case) -> Iterator[Bench]:
     """A bench on a node of its own."""
-    node = Node(scratch(), case.is_live)
+    base = scratch()
+    node = Machine(base, _laid_out(case.machine, base / "machine")) if case.machine else Node(base, case.is_live)
     try:
         yield Bench(case, node)
     finally:
-        unmount(node)
+        remove(node)
+
+
+def _laid_out(name: str, folder: Path) -> Path:
+    """The tree of a shipped machine model."""
+    model = machine_models.load(machine_models.find(name))
+    tree.write(str(folder), layout.entries(model))
+    return folder
 
 
 def spread(count: int, most: Optional[int], chance: random.Random) -> list[int]:

@@ -98,3 +98,39 @@ PRUNE = Case(
 )
 SEAL = Case("seal", human, _LONG, ({"do": "sealed", "wish": {}},))
 SMALL = (FILES, FEW, FIRST_EVER, EVERYTHING, BACK, TASKS, PRUNE, SEAL)
+
+_MAKERS = (
+    "nvidia-t4-vm",
+    "amd-mi300x-8gpu",
+    "intel-max1550-4gpu",
+    "habana-gaudi2-8",
+    "aws-trn1-2xlarge",
+    "huawei-ascend-vfio",
+    "tenstorrent-n300-4card",
+)
+"""A machine of each maker that has one among the machine models."""
+
+
+def _prepare(**kernel: Any) -> dict[str, Any]:
+    """What the role prepare calls, on a node where the wishes are those of its defaults and these."""
+    told = {"blacklist_rivals": "auto", "load_now": False, **kernel}
+    return {"do": "change", "module": "node_config", "wish": {"kernel": told, "permissions": {}}}
+
+
+def _nothing(_node: Node) -> None:
+    """A machine has what it needs."""
+
+
+PREPARE = tuple(
+    Case(
+        f"prepare {name}",
+        _nothing,
+        (_prepare(blacklist=["nouveau"]),),
+        (_prepare(blacklist=["nova_core"], modules_load=["vfio-pci"], hugepages={"2M": 4}, command_line=["iommu=pt"]),),
+        is_live=True,
+        machine=name,
+    )
+    for name in _MAKERS
+)
+FIRST_PREPARE = tuple(one._replace(name=f"first {one.name}", earlier=()) for one in PREPARE)
+MACHINES = (*FIRST_PREPARE, PREPARE[0])

@@ -4,14 +4,15 @@
 """One call of a module in a process of its own: ``python driver.py REQUEST.json``. It is what gets killed.
 
 A request is ``{"do", "what", "use_case", "wish", "chroot"}``: ``do`` names a function of the runner, ``use_case`` the
-module that observes and decides. ``chroot`` is the folder that the process makes its ``/``, so that the root is live;
-null leaves it where it is.
+module that observes and decides; or it names the ``module`` whose whole code runs, the edge to Ansible too. ``chroot``
+is the folder that the process makes its ``/``, so that the root is live; null leaves it where it is.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import json
 import os
 import sys
@@ -31,11 +32,31 @@ _COLLECTION = "ansible_collections.accelerator.ops"
 def perform(request: Mapping[str, Any]) -> Outcome:
     """Do what is asked, and return what the module would."""
     defaults = {name: row.get("default") for name, row in runner.SHARED.items()}
+    if "module" in request:
+        return _module(request)
     call = Call(request["what"], {**defaults, "to": None, "keep": 20, **request["wish"]}, False, True)
     if request["do"] != "change":
         return getattr(runner, request["do"])(call)
     use_case = import_module(f"{_COLLECTION}.{request['use_case']}")
     return runner.change(call, use_case.observe, use_case.decide)
+
+
+def _module(request: Mapping[str, Any]) -> Outcome:
+    """The module itself, as its process has it: what Ansible gives it, and the result that it prints."""
+    from ansible.module_utils import basic
+
+    module = import_module(f"{_COLLECTION}.plugins.modules.{request['module']}")
+    asked = {"ANSIBLE_MODULE_ARGS": {**request["wish"], "_ansible_no_log": True}}
+    basic._ANSIBLE_ARGS = json.dumps(asked).encode()
+    if hasattr(basic, "_ANSIBLE_PROFILE"):  # since ansible-core 2.19
+        basic._ANSIBLE_PROFILE = "legacy"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        module.main()
+    result = json.loads(printed.getvalue())
+    if result.get("failed"):
+        raise RuntimeError(result["msg"])
+    return Outcome(result["changed"], result)
 
 
 def main() -> int:
@@ -44,6 +65,9 @@ def main() -> int:
     with open(sys.argv[1], encoding="utf-8") as source:
         requests = json.load(source)
     for request in requests:
+        if "module" in request:
+            import_module("ansible.module_utils.basic")
+            import_module(f"{_COLLECTION}.plugins.modules.{request['module']}")
         if "use_case" in request:
             import_module(f"{_COLLECTION}.{request['use_case']}")
     if requests[0]["do"] == "nothing":

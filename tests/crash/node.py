@@ -10,6 +10,7 @@ its own. The mounts are this process's alone and end with it.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import pickle
 import shutil
@@ -37,14 +38,16 @@ status=$?
 if [ "$when" = after ]; then kill -9 "$PPID"; fi
 exit "$status"
 """
-_DERIVE = """#!/bin/sh
-# Makes a file from others, as an initramfs is made.
+DERIVE = """#!/bin/sh
+# Makes a file from others, as an initramfs is made: IMAGE, or the one that is named by -o.
+out=IMAGE
+if [ "$1" = -o ]; then out=$2; fi
 for one in /etc/modprobe.d/*.conf; do
   if [ -e "$one" ]; then echo "$one"; cat "$one"; fi
-done > /boot/derived.new
-mv /boot/derived.new /boot/derived
+done > "$out.new"
+mv "$out.new" "$out"
 """
-ASIDE = ("/boot/derived", "/boot/derived.new", "/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock", "/run/kill-")
+ASIDE = ("/boot/derived", "/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock", "/run/kill-")
 """What may differ afterwards: derived things, and what programs of the system keep for themselves."""
 
 Listing = dict[str, tuple[Any, ...]]
@@ -70,12 +73,22 @@ def scratch() -> Path:
 
 
 class Node:
-    """A node below ``base``; ``is_live`` makes its root one that processes enter."""
+    """A node below ``base``; ``is_live`` makes its root one that processes enter.
+
+    ``derived`` are the programs that make derived files, each with its file: given ``-o PATH``, it makes it there.
+    ``values`` are files that stand for values of the kernel: bound into a folder that is otherwise not the node's own.
+    """
+
+    own: tuple[str, ...] = OWN
+    aside: tuple[str, ...] = ASIDE
 
     def __init__(self, base: Path, is_live: bool) -> None:
         self.base, self.is_live = base, is_live
         self.root = base / "root"
-        for name in OWN:
+        self.derived: list[tuple[str, str]] = []
+        self.values: dict[str, Path] = {}
+        self._mounts: list[Path] = []
+        for name in self.own:
             (self.root / name).mkdir(parents=True)
         (self.root / "var/lib").mkdir()
         (self.root / "etc/modprobe.d").mkdir()
@@ -93,9 +106,9 @@ class Node:
         return "/" if self.is_live else str(self.root)
 
     def _dress(self) -> None:
-        for name, text in (("program", _PROGRAM), ("derive", _DERIVE)):
-            (self.root / "srv" / name).write_text(text)
-            (self.root / "srv" / name).chmod(0o755)
+        program(self.root / "srv/program", _PROGRAM)
+        program(self.root / "srv/derive", DERIVE.replace("IMAGE", "/boot/derived"))
+        self.derived.append(("/srv/derive", "/boot/derived"))
         (self.root / "etc/group").write_text("root:x:0:\n")
         (self.root / "etc/gshadow").write_text("root:*::\n")
         (self.root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
@@ -104,49 +117,84 @@ class Node:
             if os.path.islink(f"/{name}"):
                 (self.root / name).symlink_to(os.readlink(f"/{name}"))
         for path in visible():
-            if path.lstrip("/").partition("/")[0] in OWN:
+            if path.lstrip("/").partition("/")[0] in self.own:
                 raise OSError(f"{path} lies where the node has a folder of its own")
-            place = self.root / path.lstrip("/")
-            place.mkdir(parents=True, exist_ok=True)
-            _mount("--bind", path, str(place))
-            if path not in ("/proc", "/dev"):
-                _mount("-o", "remount,bind,ro", str(place))
+            self.bind(path)
+
+    def bind(self, path: str, source: str = "") -> None:
+        """Show a folder of this machine (``source``, or the one with the same path) on the node, read-only."""
+        place = self.mount_at(path, "--bind", source or path)
+        if path not in ("/proc", "/dev"):
+            _mount("-o", "remount,bind,ro", str(place))
+
+    def mount_at(self, path: str, *words: str) -> Path:
+        """Mount something on the node. Returns the place."""
+        place = self.root / path.lstrip("/")
+        place.mkdir(parents=True, exist_ok=True)
+        _mount(*words, str(place))
+        self._mounts.append(place)
+        return place
+
+    def unmount(self) -> None:
+        """Let go of all that is mounted below the root."""
+        while self._mounts:
+            subprocess.run(["umount", str(self._mounts[-1])], check=True)
+            self._mounts.pop()
 
     def save(self, name: str) -> None:
         """Keep all that is on the node under a name."""
         goal = self.base / "saved" / name
         if goal.exists():
             shutil.rmtree(goal)
-        _copy(self.root, goal)
+        self._copy(self.root, goal)
+        (goal / "values").write_text(json.dumps({path: place.read_text() for path, place in self.values.items()}))
 
     def clear(self) -> None:
         """Remove all of its own."""
-        for one in OWN:
+        for one in self.own:
             shutil.rmtree(self.root / one, ignore_errors=not (self.root / one).exists())
 
     def restore(self, name: str) -> None:
         """Put back what was kept."""
         self.clear()
-        _copy(self.base / "saved" / name, self.root)
+        self._copy(self.base / "saved" / name, self.root)
+        for path, text in json.loads((self.base / "saved" / name / "values").read_text()).items():
+            self.values[path].write_text(text)
+
+    def _copy(self, source: Path, goal: Path) -> None:
+        goal.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", *(str(source / one) for one in self.own), str(goal)], check=True)
 
     def listing(self) -> Listing:
         """Everything on the node by path: type and mode, owner, extended attributes, content."""
-        return {path: entry for path, entry in entries(self.root) if not path.startswith((STATE, *ASIDE))}
+        listing = {path: entry for path, entry in self._entries() if not path.startswith((STATE, *self.aside))}
+        listing.update({path: (place.read_text().strip(),) for path, place in self.values.items()})
+        return listing
+
+    def _entries(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        for one in self.own:
+            for folder, names, files in os.walk(self.root / one):
+                for name in [".", *names, *files]:
+                    path = os.path.normpath(os.path.join(folder, name))
+                    if name != "." or folder == str(self.root / one):
+                        yield path[len(str(self.root)) :], _entry(path)
 
     def leftovers(self) -> list[str]:
         """Files that a crash left and recovery should have taken away."""
         return [
-            path for path, _entry in entries(self.root) if path.endswith(".tmp") or path.startswith(f"{STATE}/journal/")
+            path for path, _what in self._entries() if path.endswith(".tmp") or path.startswith(f"{STATE}/journal/")
         ]
 
     def is_derived_fresh(self) -> bool:
-        """Whether the derived file is what its sources make now; a node that never had one is fresh."""
-        made = self.root / "boot/derived"
-        if not made.exists():
-            return True
-        sources = sorted((self.root / "etc/modprobe.d").glob("*.conf"))
-        whole = "".join(f"/etc/modprobe.d/{one.name}\n{one.read_text()}" for one in sources)
-        return made.read_text() == whole
+        """Whether each derived file is what its sources make now."""
+        fresh = self.root / "run/kill-fresh"
+        for argv, path in self.derived:
+            subprocess.run(["chroot", str(self.root), argv, "-o", "/run/kill-fresh"], check=True)
+            is_fresh = fresh.read_bytes() == (self.root / path[1:]).read_bytes()
+            fresh.unlink()
+            if not is_fresh:
+                return False
+        return True
 
     def inside(self, work: Callable[[], Any]) -> Any:
         """What ``work`` returns in a process on the node. Raises Failed with what it raised."""
@@ -194,14 +242,11 @@ def differences(seen: Listing, wanted: Listing) -> list[Difference]:
     return [Difference(path, seen.get(path), wanted.get(path)) for path in paths if seen.get(path) != wanted.get(path)]
 
 
-def entries(root: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Each path in the node's own folders, and what is there."""
-    for one in OWN:
-        for folder, names, files in os.walk(root / one):
-            for name in [".", *names, *files]:
-                path = os.path.normpath(os.path.join(folder, name))
-                if name != "." or folder == str(root / one):
-                    yield path[len(str(root)) :], _entry(path)
+def program(place: Path, text: str) -> None:
+    """A script."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    place.chmod(0o755)
 
 
 def _entry(path: str) -> tuple[Any, ...]:
@@ -225,11 +270,6 @@ def visible() -> list[str]:
     return [one for one in paths if not any(one.startswith(f"{above}/") for above in paths)]
 
 
-def _copy(source: Path, goal: Path) -> None:
-    goal.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cp", "-a", *(str(source / one) for one in OWN), str(goal)], check=True)
-
-
 def _own_mounts() -> None:
     """Once in this process: mounts that are made from here on are seen by it and its children alone."""
     if not _done:
@@ -247,9 +287,7 @@ def _mount(*words: str) -> None:
     subprocess.run(["mount", *words], check=True)
 
 
-def unmount(node: Node) -> None:
+def remove(node: Node) -> None:
     """Let go of what is bound below a node, and remove it."""
-    if node.is_live:
-        for path in reversed(visible()):
-            subprocess.run(["umount", str(node.root / path.lstrip("/"))], check=True)
+    node.unmount()
     shutil.rmtree(node.base)

@@ -10,16 +10,22 @@ import random
 import pytest
 
 from ansible_collections.accelerator.ops.tests.crash import bench, cases
-from ansible_collections.accelerator.ops.tests.crash.amount import IS_WHOLE, part
+from ansible_collections.accelerator.ops.tests.crash.amount import IS_WHOLE, SEED, part
 
-_IDS = [case.name.replace(" ", "-") for case in cases.SMALL]
 STEPS = {"write", "rename", "fsync", "symlink", "unlink", "mkdir", "rmdir", "fchmod", "fchown", "fsetxattr", "vfork"}
 """Kinds of steps at which something must have been killed where all of them are tried."""
 
 _names: set[str] = set()
 
 
-@pytest.mark.parametrize("case", cases.SMALL, ids=_IDS)
+_SOME = cases.SMALL + (cases.MACHINES if IS_WHOLE else tuple(random.Random(SEED).sample(cases.MACHINES, 2)))
+
+
+def _id(case: object) -> str:
+    return case.name.replace(" ", "-") if isinstance(case, bench.Case) else "programs"
+
+
+@pytest.mark.parametrize("case", _SOME, ids=_id)
 def test_killed_at_each_step(case: bench.Case, chance: random.Random, tally) -> None:
     score = bench.Score()
     with bench.bench(case) as of:
@@ -35,7 +41,7 @@ def test_every_kind_of_step_was_among_them() -> None:
     assert not STEPS - _names
 
 
-@pytest.mark.parametrize("case", cases.SMALL, ids=_IDS)
+@pytest.mark.parametrize("case", cases.SMALL, ids=_id)
 def test_killed_again_while_it_recovers(case: bench.Case, chance: random.Random, tally) -> None:
     score = bench.Score()
     with bench.bench(case) as of:
@@ -46,8 +52,12 @@ def test_killed_again_while_it_recovers(case: bench.Case, chance: random.Random,
 
 @pytest.mark.parametrize(
     ("case", "programs"),
-    [(cases.EVERYTHING, ("groupadd", "groupdel", "derive")), (cases.BACK, ("groupdel", "derive"))],
-    ids=["change", "rollback"],
+    [
+        (cases.EVERYTHING, cases.PROGRAMS),
+        (cases.BACK, ("groupdel", "derive")),
+        (cases.FIRST_PREPARE[0], ("update-initramfs", "mkconfig")),
+    ],
+    ids=_id,
 )
 def test_killed_while_a_program_runs_that_goes_on(case: bench.Case, programs: tuple[str, ...], tally) -> None:
     score = bench.Score()

@@ -193,6 +193,19 @@ def engines(house: House) -> Outcome:
     return pytest_outcome(*run(command, house.test_environment(tool)))
 
 
+def crash(house: House) -> Outcome:
+    """Changes that are killed at their steps, and power cuts: the node is as before, or as it was to become."""
+    if os.getuid() != 0:
+        return Outcome(0, 0, not_run="killing a module on a node of its own needs root")
+    lack = surroundings.lacking({"strace": "strace"})
+    if lack:
+        return Outcome(0, 0, not_run=lack)
+    tool = house.develop()
+    status, text = run([tool.program("python"), "-m", "pytest", "-q", "tests/crash"], house.test_environment(tool))
+    tried = re.findall(r"^  (kills|states after a power cut|seeded faults found): (\d+)$", text, re.MULTILINE)
+    return pytest_outcome(status, text)._replace(note=", ".join(f"{count} {name}" for name, count in tried))
+
+
 def ansible_lint(house: House) -> Outcome:
     """The production profile of ansible-lint."""
     tool = house.develop()
@@ -362,6 +375,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
         "mypy": mypy,
         "unit": unit,
         "oldest-python": oldest_python,
+        "crash": crash,
         "cdi": cdi,
         "ansible-lint": ansible_lint,
         "docs": docs,
