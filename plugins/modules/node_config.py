@@ -10,8 +10,9 @@ module: node_config
 short_description: Prepare a node for its accelerators in one call
 version_added: 0.1.0
 description:
-  - Does what M(accelerator.ops.kernel_config) and M(accelerator.ops.device_permissions) do, with one look at the node,
-    one plan, one journal and one proof. What one part writes never changes what another one decides.
+  - Does what M(accelerator.ops.kernel_config), M(accelerator.ops.device_permissions),
+    M(accelerator.ops.container_engine) and M(accelerator.ops.cdi_spec) do, with one look at the node, one plan, one
+    journal and one proof. What one part writes never changes what another one decides.
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:
@@ -87,12 +88,72 @@ options:
         type: str
         choices: [present, absent]
         default: present
+  engines:
+    description:
+      - The options of M(accelerator.ops.container_engine); not set, container engines are not managed.
+    type: dict
+    suboptions:
+      engines:
+        description: The engines by name; not set, all that are on the node.
+        type: list
+        elements: str
+      cdi:
+        description: Whether CDI is on.
+        type: bool
+        default: true
+      cdi_spec_dirs:
+        description: The folders with CDI specs.
+        type: list
+        elements: path
+      nri:
+        description: Whether NRI is on.
+        type: bool
+      nri_validator:
+        description: Settings of the validator of NRI.
+        type: dict
+      runtimes:
+        description: Handlers of runtimes, by name.
+        type: dict
+      imports:
+        description: Whether the root file of containerd may be edited to import the folder of drop-ins.
+        type: str
+        choices: [edit, refuse]
+        default: edit
+  cdi:
+    description:
+      - The options of M(accelerator.ops.cdi_spec); not set, CDI specs are not managed.
+    type: dict
+    suboptions:
+      makers:
+        description: The makers; not set, those that are in the node.
+        type: list
+        elements: str
+      directory:
+        description: The folder of the specs.
+        type: path
+        default: /etc/cdi
+      source:
+        description: Who makes the specs.
+        type: str
+        choices: [auto, maker, own]
+        default: auto
+      groups:
+        description: Whether the specs name the groups of device files.
+        type: bool
+        default: false
+      state:
+        description: Whether the program, its units and the specs are there.
+        type: str
+        choices: [present, absent]
+        default: present
 extends_documentation_fragment:
   - accelerator.ops.attributes
   - accelerator.ops.attributes.changes
 seealso:
   - module: accelerator.ops.kernel_config
   - module: accelerator.ops.device_permissions
+  - module: accelerator.ops.container_engine
+  - module: accelerator.ops.cdi_spec
   - module: accelerator.ops.generation
 """
 
@@ -105,6 +166,8 @@ EXAMPLES = r"""
         2M: 1024
     permissions:
       group: render
+    engines: {}
+    cdi: {}
 """
 
 RETURN = r"""

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 from ..host.door import Host
 from ..model.errors import OpsError
 from ..model.plan import Plan, together
-from . import device_permissions, kernel_config, preflight
+from . import cdi, container_engine, device_permissions, kernel_config, preflight
 
-_PARTS = {"kernel": kernel_config, "permissions": device_permissions}
+_PARTS = {"kernel": kernel_config, "permissions": device_permissions, "engines": container_engine, "cdi": cdi}
 """Each part is a module of its own too, in the order of their doing."""
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     name: {"type": "dict", "options": dict(part.OPTIONS)} for name, part in _PARTS.items()
 }
+OPTIONS["cdi"]["options"]["state"] = {**cdi.OPTIONS["state"], "choices": ["present", "absent"]}  # it only changes
 
 
 class Seen(NamedTuple):
