@@ -221,7 +221,7 @@ _CHOSEN = FAULTS if IS_WHOLE else random.Random(SEED).sample(FAULTS, 2)
 @pytest.mark.parametrize("fault", _CHOSEN, ids=lambda fault: fault.name.replace(" ", "-"))
 def test_a_fault_in_the_engine_is_found(fault, tmp_path, tally):
     place = tmp_path / "ansible_collections" / "accelerator" / "ops"
-    for name in ("plugins/module_utils", "tests/crash"):
+    for name in ("plugins/module_utils", "plugins/plugin_utils", "tests/crash"):
         shutil.copytree(CHECKOUT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     file = place / "plugins/module_utils" / fault.file
     text = file.read_text()
