@@ -27,7 +27,7 @@ from typing import Optional
 
 from ..model.answer import NOT_RECORDED
 from ..model.recorded import Item, Recorded, Said
-from .mask_configuration import UnreadableError, is_configuration, reduced
+from .mask_configuration import UnreadableError, is_configuration, named, reduced
 
 _HEX = "[0-9A-Fa-f]"
 _UUID = re.compile(rf"(?<!{_HEX})({_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}})(?!{_HEX})")
@@ -132,7 +132,9 @@ class Masker:
         self._names: dict[str, str] = {}
         self._system = _system_accounts(hints.get("/etc/passwd") or _stored(recorded, "/etc/passwd"))
         self._is_noting = True
-        self.left_out = [path for path, item in sorted(recorded.items.items()) if _is_closed(path, item)]
+        texts = {path: item.content.decode("latin-1") for path, item in recorded.items.items() if item.content}
+        self._configurations = named(texts)
+        self.left_out = [path for path, item in sorted(recorded.items.items()) if self._is_closed(path, item)]
         self._walk(hints)
         self._number()
         self._is_noting = False
@@ -189,6 +191,19 @@ class Masker:
             self.text(each.stdout, "")
             self.text(each.reason or "", "")
 
+    def _is_closed(self, path: str, item: Item) -> bool:
+        """Whether it cannot be told what stands in a file."""
+        if item.content.startswith(_PACKED):
+            return True
+        kind = self._configurations.get(path, "")
+        try:
+            reduced(item.content.decode("utf-8"), path, str, kind)
+            return False
+        except UnreadableError:
+            return True
+        except UnicodeDecodeError:
+            return is_configuration(item.content.decode("latin-1"), path, kind)
+
     def _item(self, path: str, item: Item) -> Item:
         unread = None if item.unread is None else tuple(sorted(map(self._name, item.unread)))
         if path in self.left_out:
@@ -235,7 +250,8 @@ class Masker:
 
     def _contexts(self, text: str, path: str) -> str:
         if path and path not in self.left_out:
-            text = reduced(text, path, lambda secret: self._sub("secret", secret))
+            kind = self._configurations.get(path, "")
+            text = reduced(text, path, lambda secret: self._sub("secret", secret), kind)
         leaf = path.rpartition("/")[2]
         if path in _IS_HOST_FILE:
             return "\n".join(self._host(line) for line in text.split("\n"))
@@ -460,19 +476,6 @@ def _pairs(match: re.Match[str]) -> list[str]:
 def _is_address(pairs: list[str]) -> bool:
     """A MAC, an EUI-64, or the link address of an InfiniBand port, which ends with its GID."""
     return len(pairs) in (6, 8) or (len(pairs) == 20 and "".join(pairs[4:6]).lower() == "fe80")
-
-
-def _is_closed(path: str, item: Item) -> bool:
-    """Whether it cannot be told what stands in a file."""
-    if item.content.startswith(_PACKED):
-        return True
-    try:
-        reduced(item.content.decode("utf-8"), path, str)
-        return False
-    except UnreadableError:
-        return True
-    except UnicodeDecodeError:
-        return is_configuration(item.content.decode("latin-1"), path)
 
 
 def _stored(recorded: Recorded, path: str) -> str:

@@ -9,10 +9,11 @@ looks like a secret: every text goes, unless it is a path or stands at a key tha
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
 from . import document, toml
@@ -46,46 +47,76 @@ _VARIABLES = re.compile(
 _JSON = re.compile(r"/daemon\.json\Z")
 _CLUSTER = re.compile(r"(?m)^[\s{]*[\"']?(apiVersion|kind)[\"']?\s*:")
 _CLUSTER_PLACE = re.compile(r"/etc/kubernetes/|/var/lib/(kubelet|rancher|k0s)/|kubelet")
-_SPEC = re.compile(r"cdiVersion")
+_SPEC = re.compile(r"(?m)^[\s{]*[\"']?cdiVersion[\"']?\s*:")
+_DOCUMENT = re.compile(r"\.(ya?ml|json|conf)\Z")
+_NAMES_OTHERS = re.compile(r"/proc/\d+/cmdline\Z|/systemd/system/|\.toml\Z|\.env\Z|/etc/(default|sysconfig)/")
+_ENVIRONMENT = re.compile(r"(?m)^EnvironmentFile=-?(/\S+)")
+_CONFIG = re.compile(r"(?:--config(?:-file)?|[\s\0\"']-c)[=\s\0]+(/[^\s\0\"']+)")
+_IMPORTS = re.compile(r"imports\s*=\s*\[([^\]]*)\]")
 
 
 class UnreadableError(ValueError):
     """A configuration that cannot be read, and so cannot be masked."""
 
 
-def reduced(text: str, path: str, hide: Hide) -> str:
-    """The text of a file as a masked recording has it; as it is where it is no such configuration. UnreadableError."""
+def named(texts: Mapping[str, str]) -> dict[str, str]:
+    """Files that command lines, units and configurations name, wherever they lie: ``variables`` or ``settings``."""
+    found: dict[str, str] = {}
+    pending = [path for path in texts if _NAMES_OTHERS.search(path) and not path.startswith("/sys/")]
+    while pending:
+        path = pending.pop()
+        text = texts.get(path, "")
+        here = dict.fromkeys(_ENVIRONMENT.findall(text), "variables")
+        here.update(dict.fromkeys(_CONFIG.findall(text), "settings"))
+        for said in _IMPORTS.findall(text):
+            for pattern in re.findall(r"[\"']([^\"']+)[\"']", said):
+                whole = pattern if pattern.startswith("/") else f"{path.rpartition('/')[0]}/{pattern}"
+                here.update(dict.fromkeys(fnmatch.filter(texts, whole), "settings"))
+        pending.extend(here.keys() - found.keys())
+        found.update(here)
+    return found
+
+
+def reduced(text: str, path: str, hide: Hide, kind: str = "") -> str:
+    """The text of a file as a masked recording has it; as it is where it is no such configuration. UnreadableError.
+
+    ``kind`` is what ``named`` says of the path.
+    """
     if path.startswith("/sys/"):
         return text
     if _COMMAND.search(path):
         return "\0".join(_words(text.rstrip("\0").split("\0"), hide)) + ("\0" if text.endswith("\0") else "")
     if _UNIT.search(path):
         return _unit(text, hide)
-    if _VARIABLES.search(path) and not _CLUSTER.search(text):
+    if kind == "variables" or (_VARIABLES.search(path) and not _CLUSTER.search(text)):
         lines = (_assigned(line, '{}="{}"', hide) for line in text.splitlines())
         return "".join(f"{line}\n" for line in lines if line)
     try:
-        if _TOML.search(path):
-            return toml.write(_tree(toml.read(text), "", hide))
-        if _JSON.search(path):
-            return json.dumps(_tree(json.loads(text), "", hide), indent=1) + "\n" if text.strip() else text
-        if (_CLUSTER_PLACE.search(path) or path.endswith((".yaml", ".json", ".conf"))) and _is_cluster(text):
-            return _cluster(text)
+        return _settings(text, path, kind, hide)
     except (ValueError, RecursionError):
         raise UnreadableError(path) from None
-    return text
 
 
-def is_configuration(text: str, path: str) -> bool:
+def _settings(text: str, path: str, kind: str, hide: Hide) -> str:
+    """As ``reduced``, of a structured file. ValueError, RecursionError."""
+    if _SPEC.search(text) is not None:
+        return text
+    if _TOML.search(path):
+        return toml.write(_tree(toml.read(text), "", hide))
+    is_document = _DOCUMENT.search(path) is not None
+    if _JSON.search(path) or (kind and text.lstrip()[:1] == "{" and _CLUSTER.search(text) is None):
+        return json.dumps(_tree(json.loads(text), "", hide), indent=1) + "\n" if text.strip() else text
+    if (_CLUSTER_PLACE.search(path) and is_document) or ((kind or is_document) and _CLUSTER.search(text) is not None):
+        return _cluster(text)
+    return toml.write(_tree(toml.read(text), "", hide)) if kind else text
+
+
+def is_configuration(text: str, path: str, kind: str = "") -> bool:
     """Whether a file is one that ``reduced`` changes, or may not read."""
     try:
-        return reduced(text, path, str) != text
+        return reduced(text, path, str, kind) != text
     except UnreadableError:
         return True
-
-
-def _is_cluster(text: str) -> bool:
-    return _CLUSTER.search(text) is not None and _SPEC.search(text) is None
 
 
 def _cluster(text: str) -> str:

@@ -169,6 +169,33 @@ def test_a_configuration_that_is_not_utf_8_is_left_out(tmp_path: Path, path: str
     assert b"hunter22" not in gzip.decompress(taken.archive)
 
 
+def test_files_elsewhere_that_are_named(tmp_path: Path) -> None:
+    """A configuration has no secret less because it lies at a place that nobody thought of."""
+    files = {
+        "/etc/hosts": "",
+        "/etc/systemd/system/kubelet.service": (
+            "[Service]\nEnvironmentFile=/srv/k/variables\nExecStart=/usr/bin/kubelet --config /srv/k/settings $X\n"
+        ),
+        "/srv/k/variables": "TOKEN=s3cr3tToken\nX=--cgroup-driver=systemd\nTEAM=team-blue\n",
+        "/srv/k/settings": KUBELET,
+        "/usr/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd -c /srv/c/main\n",
+        "/srv/c/main": CONTAINERD.replace("/etc/containerd/conf.d/*.toml", "/srv/c/more-*"),
+        "/srv/c/more-1": CONTAINERD,
+        "/etc/systemd/system/docker.service": "[Service]\nExecStart=/usr/bin/dockerd --config-file=/srv/d/docker\n",
+        "/srv/d/docker": json.dumps(DOCKER),
+    }
+    root = laid(tmp_path / "node", files)
+    taken = take(Recorder(root), True)
+    (tmp_path / "masked.tar.gz").write_bytes(taken.archive)
+    content = gzip.decompress(taken.archive).decode("latin-1")
+    first, second = observe(Host(root)), observe(Host(str(tmp_path / "masked.tar.gz")))
+    assert (first["kubelet"]["cgroup_driver"], first["kubelet"]["cpu_manager_policy"]) == ("systemd", "static")
+    assert [row["config_path"] for row in first["engines"]] == ["/srv/c/main", "/srv/d/docker"]
+    assert [secret for secret in SECRETS if secret in content] == []
+    assert (second["kubelet"], second["engines"]) == (first["kubelet"], first["engines"])
+    assert taken.left_out == []
+
+
 def test_a_recorded_node(tmp_path: Path) -> None:
     root = laid(tmp_path / "node", FILES)
     taken = take(Recorder(root), True)

@@ -15,16 +15,18 @@ from ...vendor.ids import maker_named
 from . import cdi, devices, kernel, nics, numa, owners, pci, security, storage
 
 SCHEMA = 1
+_UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 _KUBELET_TRACES = (
     *("/var/lib/kubelet", "/etc/kubernetes", "/var/lib/rancher", "/var/lib/k0s", "/var/snap/microk8s"),
-    *("/home/kubernetes", "/etc/default/kubeletconfig.json", "/etc/systemd/system/kubelet.service"),
-    *("/usr/lib/systemd/system/kubelet.service", "/lib/systemd/system/kubelet.service"),
+    *("/home/kubernetes", "/etc/default/kubeletconfig.json"),
+    *(f"{folder}/kubelet.service" for folder in _UNITS),
 )
 _NO_KUBELET = "no kubelet is here: no service, no process and no configuration of one"
 _ENGINE_TRACES = (
     *("/etc/containerd", "/etc/crio", "/etc/docker", "/var/lib/rancher"),
     *("/usr/bin/containerd", "/usr/bin/crio", "/usr/bin/podman", "/usr/bin/dockerd"),
     *("/usr/local/bin/containerd", "/usr/local/bin/crio", "/usr/local/bin/podman", "/usr/local/bin/dockerd"),
+    *(f"{folder}/{name}.service" for folder in _UNITS for name in ("containerd", "crio", "docker")),
 )
 """Where none of these is, neither is what it belongs to: the code that looks closer is compiled only where it is."""
 
