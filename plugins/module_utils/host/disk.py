@@ -132,6 +132,9 @@ def stage(real: str, name: str, state: State, content: bytes) -> str:
     return made
 
 
+_ACCESS_LIST = "system.posix_acl_access"
+
+
 def _own(where: int | str, state: State) -> None:
     follows = {} if isinstance(where, int) else {"follow_symlinks": False}
     seen = os.stat(where, **follows)
@@ -139,6 +142,8 @@ def _own(where: int | str, state: State) -> None:
         os.chown(where, state.uid, state.gid, **follows)
     for name, value in state.xattrs:
         os.setxattr(where, name, base64.b64decode(value), **follows)
+    if state.kind != "link" and _ACCESS_LIST in dict(_xattrs(where)).keys() - dict(state.xattrs).keys():
+        os.removexattr(where, _ACCESS_LIST)  # a folder with a default one gives it to all that is made in it
 
 
 def swap(made: str, real: str) -> None:

@@ -105,7 +105,7 @@ class Engine:
     def peek(self) -> None:
         """For check mode, which writes nothing: raise what a real run would raise now."""
         self.journal = self.store.journal()
-        if self.journal is not None and self._is_committed(self.journal):
+        if self.journal is not None and (self._is_committed(self.journal) or not self.journal.batches):
             self.journal = None
         if self.journal is None:
             return
@@ -336,9 +336,9 @@ class Engine:
             self.store.end_journals()
             parent = self.store.current()
             first = {"t": "begin", "run": self.run, "at": lock.stamp(), "parent": parent, **_moment()}
-            self.journal = self.store.write_journal(_name(parent, self.run), [first, *rows], None)
-        else:
-            self.journal = self.store.write_journal(self.journal.id, rows, self.journal)
+            # by itself: of two lines in one write a power cut could leave the second alone, as nobody else could
+            self.journal = self.store.write_journal(_name(parent, self.run), [first], None)
+        self.journal = self.store.write_journal(self.journal.id, rows, self.journal)
 
     def _add_due(self, derived: Sequence[Derived], restarts: Sequence[Restart]) -> None:
         if not derived and not restarts:

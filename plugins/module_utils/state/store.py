@@ -55,11 +55,11 @@ class Store:
     # Objects
 
     def keep(self, contents: Iterable[bytes]) -> None:
-        """Store contents under their digests; those that are there already stay."""
+        """Store contents under their digests; those that are there already stay, unless somebody changed them."""
         folder = f"{self._base}/objects"
         there = set(disk.names_in(folder))
         for name, content in {digest(content): content for content in contents}.items():
-            if name not in there:
+            if name not in there or disk.content_of(f"{folder}/{name}") != content:
                 disk.put(f"{folder}/{name}", content, lasts=False)
         disk.sync_folders(
             [folder]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 
 import pytest
 
@@ -94,3 +95,37 @@ def test_a_path_that_changes_just_before_its_turn_stays_and_the_others_go_back(n
     assert (node.root / A[1:]).read_text() == "1"
     assert (node.root / B[1:]).read_text() == "of a human"
     assert os.listdir(node.root / STATE / "journal") == []
+
+
+def test_a_journal_that_was_only_begun_is_nobodys(node):
+    node.files({A: "1"}, commit="later")
+    journal = next((node.root / STATE / "journal").iterdir())
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    (node.root / A[1:]).unlink()
+    foreseen = node.files({B: "b"}, is_check=True, run="another")
+    assert node.files({B: "b"}, run="another").results["plan"] == foreseen.results["plan"]
+
+
+def test_a_content_that_was_changed_is_kept_anew_when_it_is_needed(node):
+    node.files({A: "1"})
+    for one in (node.root / STATE / "objects").iterdir():
+        one.write_text("rubbish")
+    node.files({A: "2"})
+    node.generation(runner.rolled_back, to=1)
+    assert (node.root / A[1:]).read_text() == "1"
+
+
+def test_what_is_put_back_takes_no_access_list_from_its_folder(node):
+    path, folder = node.root / A[1:], node.root / "etc"
+    path.write_text("of a human")
+    before = node.listing()[A]
+    # version 2; the owner may read and write, the group and user 12 read, all others nothing (acl(5))
+    entries = ((1, 6, -1), (2, 4, 12), (4, 4, -1), (16, 4, -1), (32, 0, -1))
+    value = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(folder, "system.posix_acl_default", value)
+    except OSError:
+        pytest.skip("this file system has no access lists")
+    node.files({A: "ours"}, on_conflict="overwrite")
+    node.generation(runner.rolled_back, to=0)
+    assert node.listing()[A] == before
