@@ -193,6 +193,19 @@ def engines(house: House) -> Outcome:
     return pytest_outcome(*run(command, house.test_environment(tool)))
 
 
+def cdi_podman(house: House) -> Outcome:
+    """Containers of a real Podman with the devices of machine models, by our specs, as root and without."""
+    if os.getuid() != 0:
+        return Outcome(0, 0, not_run="mount namespaces with device files need root")
+    needed = {"podman": "podman", "runc": "runc", "newuidmap": "uidmap", "setpriv": "util-linux", "unshare": "util-linux"}
+    lack = surroundings.lacking(needed)
+    if lack:
+        return Outcome(0, 0, not_run=lack)
+    tool = house.develop()
+    command = [tool.program("python"), "-m", "pytest", "-q", "tests/cdi_podman"]
+    return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
 def crash(house: House) -> Outcome:
     """Changes that are killed at their steps, and power cuts: the node is as before, or as it was to become."""
     if os.getuid() != 0:
@@ -387,6 +400,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
     layers.update({f"selection-{core}": selection(core) for core in cores if core != house.newest})
     layers.update({f"sanity-{core}": sanity(core) for core in cores})
     layers["engines"] = engines
+    layers["cdi-podman"] = cdi_podman
     layers["molecule"] = molecule
     return layers
 
