@@ -197,8 +197,7 @@ def cdi_podman(house: House) -> Outcome:
     """Containers of a real Podman with the devices of machine models, by our specs, as root and without."""
     if os.getuid() != 0:
         return Outcome(0, 0, not_run="mount namespaces with device files need root")
-    needed = {"podman": "podman", "runc": "runc", "newuidmap": "uidmap", "setpriv": "util-linux", "unshare": "util-linux"}
-    lack = surroundings.lacking(needed)
+    lack = surroundings.lacking({"podman": "podman", "runc": "runc", "newuidmap": "uidmap", "setpriv": "util-linux"})
     if lack:
         return Outcome(0, 0, not_run=lack)
     tool = house.develop()

@@ -35,11 +35,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 _LIMITS = """
 podman podman 4.1=0.4.0 4.3=0.5.0 4.9=0.6.0 5.2=0.8.0 5.5=1.0.0 6.0=1.1.0
 docker dockerd 25.0=0.6.0 27.0=0.7.0 28.0=0.8.0 28.3=1.0.0 29.7.2=1.1.0
-crio crio 1.23=0.4.0 1.26=0.5.0 1.30=0.7.0 1.32=0.8.0 1.33=1.0.0 1.35=1.1.0
+crio crio 1.30=0.7.0 1.32=0.8.0 1.33=1.0.0 1.35=1.1.0
 containerd containerd 1.7=0.5.0 1.7.34=0.8.0 2.0=0.8.0 2.0.11=1.0.0 2.2.7=1.1.0
 """
 """The engine's package and program, and from which version on it accepts which ``cdiVersion``, by the library that it
-embeds. One that is older than its first row knows no CDI, and reads no spec. Read in the engines' sources, 2026-11."""
+embeds. One that is older than its first row knows no CDI, or is not judged (CRI-O). Read in the engines' sources, 2026-11."""
 
 _MAKE_SECONDS = 120.0
 _UNITS_SECONDS = 60.0
