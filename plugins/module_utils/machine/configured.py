@@ -91,7 +91,8 @@ def kept(path: str, content: bytes) -> bytes:
     if path in RELEASES:
         found = _ID.search(content)
         return b"" if found is None else found.group() + b"\n"
-    return b"" if path in OWNED and not path.startswith(_ENGINE_FOLDERS) else content
+    is_read = path.startswith((*_ENGINE_FOLDERS, "/etc/modprobe.d"))
+    return b"" if path in OWNED and not is_read else content
 
 
 def _kubelet(host: Host, folders: list[str]) -> set[str]:

@@ -88,6 +88,14 @@ def test_each_sign(grow: Any, path: str, subject: str, owner: str) -> None:
     assert [row[:2] for row in rows(grow({"/etc/hosts": "", path: ""}))] == [(subject, owner)]
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("# added by gpu operator \nblacklist amdgpu", 1), ("blacklist amdgpu", 0), ("# not added by gpu operator", 0)],
+)
+def test_a_file_that_says_who_wrote_it(grow: Any, text: str, count: int) -> None:
+    assert len(rows(grow({"/etc/modprobe.d/blacklist-amdgpu.conf": text}))) == count
+
+
 @pytest.mark.parametrize("name", ["nvidia.yaml.tmp", "my-nvidia.yaml", "accelerator-.json", "vendor.json"])
 def test_a_spec_with_another_name_has_no_known_owner(grow: Any, name: str) -> None:
     assert rows(grow({f"/etc/cdi/{name}": ""})) == []

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ``owners`` section of the facts: to which tool or image a driver, a toolkit, a spec or a configuration belongs.
 
-A row is there when a path of its owner is: nothing is concluded from what is absent, nor from what a file says, except
-which image this is (os-release).
+A row is there when a path of its owner is: nothing is concluded from what is absent, and from what a file says only
+which image this is (os-release), and who wrote a file that others might have written.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Optional
+from typing import Optional
 
 from ...host.door import Host
 
@@ -50,6 +50,12 @@ _PATHS = (
 )
 """What belongs to whom where a path is there: subject, owner, path; source and date above each."""
 
+_MARKED = (
+    # ROCm/gpu-operator 6df13c17 (2026-08-06), internal/nodelabeller: the first line of what it writes on plain nodes
+    ("driver", "AMD GPU Operator", "/etc/modprobe.d/blacklist-amdgpu.conf", "# added by gpu operator"),
+)
+"""As above, where the file begins so."""
+
 _SPECS = (
     (re.compile(r"accelerator-[a-z0-9]+\.json"), _OURS),
     # cmd/nvidia-ctk-installer: management; k8s-device-plugin: k8s.device-plugin; k8s-dra-driver-gpu: k8s.*.nvidia.com
@@ -57,8 +63,9 @@ _SPECS = (
     (re.compile(r"k8s\.device-plugin\.nvidia\.com-.*"), "NVIDIA device plugin"),
     (re.compile(r"k8s\.(gpu|compute-domain)\.nvidia\.com-.*"), "NVIDIA DRA driver"),
     (re.compile(r"nvidia\.(yaml|json)"), _TOOLKIT),
-    (re.compile(r"amd\.json"), "AMD Container Toolkit"),  # amd-ctk cdi generate, its default (2026-12)
-    # intel-resource-drivers-for-kubernetes: <vendor>-<class>.yaml of intel.com (2026-12)
+    # ROCm/container-toolkit 192fe8e (2026-07-09), amd-ctk cdi generate: its default
+    (re.compile(r"amd\.json"), "AMD Container Toolkit"),
+    # intel-resource-drivers-for-kubernetes 1da939f (2026-08-11), cdihelpers: vendor and class of the kind
     (re.compile(r"intel\.com[-_].*"), "Intel resource drivers for Kubernetes"),
 )
 """Names of spec files that one tool gives (its sources, read 2026-12)."""
@@ -82,7 +89,8 @@ def observe(host: Host) -> tuple[Optional[list[dict[str, str]]], Optional[str]]:
     """Rows ``{subject, owner, evidence}``; None with the reason where the tree has no files of a node."""
     if not host.exists("/etc"):
         return None, "/etc not there"
-    found = [row for row in _PATHS if host.exists(row[2])]
+    found: list[tuple[str, str, str]] = [row for row in _PATHS if host.exists(row[2])]
+    found += [row[:3] for row in _MARKED if (host.read(row[2]).value or "").startswith(row[3])]
     found = _without_links(host, found)
     for folder in _SPEC_FOLDERS:
         for name in host.list(folder).value or ():
@@ -99,9 +107,9 @@ def observe(host: Host) -> tuple[Optional[list[dict[str, str]]], Optional[str]]:
     return [dict(zip(("subject", "owner", "evidence"), row)) for row in found], None
 
 
-def _without_links(host: Host, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _without_links(host: Host, rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """``/lib`` leads to ``/usr/lib`` on most nodes: what is the same file is one row."""
-    seen: set[tuple[Any, ...]] = set()
+    seen = set()
     kept = []
     for row in rows:
         place = (row[0], row[1], host.resolve(row[2]).value)
