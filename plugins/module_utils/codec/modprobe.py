@@ -138,6 +138,21 @@ def _parameters(text: str) -> Iterator[tuple[str, Optional[str]]]:
         yield same_name(name), value if equals else None
 
 
+def overruling(
+    files: Iterable[tuple[str, str]], ours: str, wished: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, Option]]:
+    """Options of others' files (path, text) that give a wished one another value, and are read after our file.
+
+    Files are read in the order of their names, and of two values the kernel takes the later.
+    """
+    for path, text in files:
+        if path.rpartition("/")[2] > ours.rpartition("/")[2]:
+            for one in read(text).options:
+                value = wished.get(one.module, {}).get(one.parameter)
+                if value is not None and not is_same_value(one.value or "", value):
+                    yield path, one
+
+
 def is_same_value(shown: str, wished: str) -> bool:
     """Whether a parameter that ``/sys/module`` shows is the one that was asked for.
 

@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
-from ..codec import kernel, udev
+from ..codec import kernel, modprobe, udev
 from ..codec.udev import Pair, Rule
 from ..host import command, disk
 from ..host.door import Host
+from ..host.drop_ins import drop_ins
 from ..model.errors import ConflictError, InputError
 from ..model.plan import Command, Derived, Found, PathStep, Plan, file_step
 from ..vendor import permissions
@@ -35,8 +36,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 RULES = "/etc/udev/rules.d/70-accelerator-ops.rules"
 MODULE_OPTIONS = "/etc/modprobe.d/accelerator-ops-permissions.conf"
 
-_RULE_FOLDERS = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d", "/usr/lib/udev/rules.d")
-_MODPROBE_FOLDERS = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d")
 _OWNED = "Written by accelerator.ops (device_permissions). A change here is taken for a human's, and is kept."
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\Z")
 _MODE = re.compile(r"0?[0-7]{3}\Z")
@@ -97,8 +96,8 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
         disk.found(host, MODULE_OPTIONS),
         groups,
         tuple(node for match in matches if host.is_live for node in nodes(host, match)),
-        _texts(host, _RULE_FOLDERS, ".rules", RULES, ("GROUP", "MODE")),
-        _texts(host, _MODPROBE_FOLDERS, ".conf", MODULE_OPTIONS, [one.module for one in driven.values()]),
+        _texts(host, drop_ins(host, "udev/rules.d", ".rules"), RULES, ("GROUP", "MODE")),
+        _texts(host, drop_ins(host, "modprobe.d", ".conf"), MODULE_OPTIONS, [one.module for one in driven.values()]),
         held,
         tuple(node for one in held.values() for node in one.nodes if not _is_linked(host, node)),
         tuple(sorted(one for one in wanted if host.is_live and _is_distant(host, one))),
@@ -176,18 +175,11 @@ def _node(host: Host, path: str, match: Match) -> Iterator[Node]:
         yield Node(path, match.group, status.gid, status.mode)
 
 
-def _texts(host: Host, folders: Iterable[str], ending: str, ours: str, words: Iterable[str]) -> dict[str, str]:
-    """Others' files in force that have one of the words: of several with one name only the first folder's counts."""
-    found: dict[str, str] = {}
-    names = {ours.rpartition("/")[2]}
-    for folder in folders:
-        here = [name for name in host.list(folder).value or () if name.endswith(ending) and name not in names]
-        names.update(here)
-        for name in here:
-            text = host.read(f"{folder}/{name}").value or ""
-            if any(word in text for word in words):
-                found[f"{folder}/{name}"] = text
-    return dict(sorted(found.items(), key=lambda one: one[0].rpartition("/")[2]))
+def _texts(host: Host, paths: Iterable[str], ours: str, words: Iterable[str]) -> dict[str, str]:
+    """Others' files that have one of the words. One that has our file's name is none once ours is there."""
+    name = ours.rpartition("/")[2]
+    found = {path: host.read(path).value or "" for path in paths if path.rpartition("/")[2] != name}
+    return {path: text for path, text in found.items() if any(word in text for word in words)}
 
 
 def _is_linked(host: Host, node: SelfMade) -> bool:
@@ -397,7 +389,10 @@ def _options(
         options = one.options(groups[group], mode)
         stand_ins = [kernel.find_stand_in(text, one.module) for text in seen.other_options.values()]
         modules = dict.fromkeys([one.module, *(each for each in stand_ins if each is not None)])
-        _judge_options(seen.other_options, set(modules), options)
+        wished = dict.fromkeys(modules, options)
+        for path, found in modprobe.overruling(seen.other_options.items(), MODULE_OPTIONS, wished):
+            said, expected = (f"{found.parameter}={value}" for value in (found.value, options[found.parameter]))
+            raise _contrary(path, found.line, said, expected, False)
         values = " ".join(f"{key}={value}" for key, value in options.items())
         lines += [f"options {module} {values}" for module in modules]
         held = seen.held.get(name, Held(None, None))
@@ -407,32 +402,6 @@ def _options(
             )
     content = "".join(f"{line}\n" for line in (f"# {_OWNED}", *lines)).encode() if lines else None
     return file_step(MODULE_OPTIONS, seen.options, content, "group and mode of device files"), reboot, []
-
-
-def _judge_options(others: Mapping[str, str], modules: set[str], options: Mapping[str, str]) -> None:
-    """Raises ConflictError for a file that gives a module another value and is read after ours: the last one counts."""
-    for path, text in others.items():
-        if path.rpartition("/")[2] < MODULE_OPTIONS.rpartition("/")[2]:
-            continue
-        for number, line in enumerate(text.splitlines(), 1):
-            words = line.split()
-            if len(words) < 3 or words[0] != "options" or kernel.same_name(words[1]) not in modules:
-                continue
-            for word in words[2:]:
-                key, _equals, value = word.partition("=")
-                if key in options and not _is_equal(value, options[key]):
-                    raise _contrary(path, number, word, f"{key}={options[key]}", False)
-
-
-def _is_equal(one: str, other: str) -> bool:
-    """Whether two numbers as the kernel reads them (0660, 432, 0x1b0) are the same."""
-    numbers = []
-    for text in (one, other):
-        try:
-            numbers.append(int(text, 8) if re.match("0[0-7]+\\Z", text) else int(text, 0))
-        except ValueError:
-            return one == other
-    return numbers[0] == numbers[1]
 
 
 def _self_made(

@@ -12,6 +12,7 @@ from ...codec import kernel as texts
 from ...host import disk
 from ...host.command import run
 from ...host.door import Host
+from ...host.drop_ins import drop_ins
 from ...model.answer import Answer
 from ..facts.next_boot import next_release
 from .modules import needed
@@ -19,7 +20,6 @@ from .seen import BLACKLIST_FILE, DRACUT_FILE, LOAD_FILE, OPTIONS_FILE, SYSCTL_F
 from .values import PAGES_FOLDER, pages_path
 from .wish import Wish
 
-_LIBRARY_FOLDERS = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 _CAP_SYS_MODULE = 16  # include/uapi/linux/capability.h
 _ASK_SECONDS = 10.0
 
@@ -71,14 +71,8 @@ def _next(host: Host) -> Answer:
 
 
 def _config_files(host: Host, folder: str, ours: Collection[str]) -> tuple[Text, ...]:
-    """The files of others in the order they are read; one in an earlier folder stands for its namesakes."""
-    found: dict[str, str] = {}
-    for above in _LIBRARY_FOLDERS:
-        for name in host.list(f"{above}/{folder}").value or ():
-            if name.endswith(".conf"):
-                found.setdefault(name, f"{above}/{folder}/{name}")
-    paths = [path for _name, path in sorted(found.items()) if path not in ours]
-    return tuple(Text(path, _text(host, path)) for path in paths)
+    """The files of others in the order they are read."""
+    return tuple(Text(path, _text(host, path)) for path in drop_ins(host, folder, ".conf") if path not in ours)
 
 
 def _text(host: Host, path: str) -> str:

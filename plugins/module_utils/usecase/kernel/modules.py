@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Optional
 
 from ...codec import modprobe
@@ -83,26 +83,18 @@ def _options_steps(seen: Seen, wish: Wish) -> tuple[PathStep, ...]:
                 "a module that modprobe loads",
                 f"give {module}.PARAMETER=VALUE in command_line",
             )
-    for file in seen.modprobe_files:
-        # Files are read in the order of their names, and of two values the kernel takes the later.
-        if file.path.rpartition("/")[2] > OPTIONS_FILE.rpartition("/")[2]:
-            _check_options(file.path, file.text, options)
+    for path, one in modprobe.overruling(seen.modprobe_files, OPTIONS_FILE, options):
+        wished = options[one.module][one.parameter]
+        raise ConflictError(
+            "set",
+            f"option {one.parameter} of {one.module}",
+            f"{one.value!r} in {path} line {one.line}, which is read after ours",
+            f"{wished!r}",
+            "take it out of that file or out of module_options",
+            {"path": path, "line": one.line, "found": one.value, "wished": wished},
+        )
     text = modprobe.options_text(options).encode() if options else None
     return file_step(OPTIONS_FILE, seen.at(OPTIONS_FILE), text, f"sets options of {_named(options)}")
-
-
-def _check_options(path: str, text: str, options: Mapping[str, Mapping[str, str]]) -> None:
-    for one in modprobe.read(text).options:
-        wished = options.get(one.module, {}).get(one.parameter)
-        if wished is not None and not modprobe.is_same_value(one.value or "", wished):
-            raise ConflictError(
-                "set",
-                f"option {one.parameter} of {one.module}",
-                f"{one.value!r} in {path} line {one.line}, which is read after ours",
-                f"{wished!r}",
-                "take it out of that file or out of module_options",
-                {"path": path, "line": one.line, "found": one.value, "wished": wished},
-            )
 
 
 def _refused(seen: Seen, wish: Wish, deferred: list[str]) -> Optional[tuple[str, ...]]:
