@@ -14,9 +14,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from .modprobe import HEADER
+from .modprobe import HEADER, WORDS
 
-_WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:=/@+!%*~^ -]+\Z")
 _ADDING = ("console", "earlycon", "memmap", "modprobe.blacklist", "pci", "rd.driver.blacklist", "rd.driver.pre")
 """Keys that may stand several times and all count; of others the kernel takes the last."""
@@ -35,7 +34,7 @@ _OWN = "# argument: "
 
 def arguments(text: str) -> tuple[str, ...]:
     """The arguments of a command line, each without its quotes."""
-    return tuple(word.replace('"', "") for word in _WORD.findall(text))
+    return tuple(word.replace('"', "") for word in WORDS.findall(text))
 
 
 def is_argument(argument: str) -> bool:
@@ -113,7 +112,7 @@ def other_pages(line: str, wanted: Sequence[Group]) -> Optional[Group]:
 
 def with_arguments(line: str, add: Sequence[Group], drop: Sequence[Group]) -> str:
     """A command line without the dropped groups and with the added ones at its end; the rest stays as it is written."""
-    words = _WORD.findall(line)
+    words = WORDS.findall(line)
     plain = [word.replace('"', "") for word in words]
     for group in drop:
         size = len(group)
@@ -232,6 +231,6 @@ def entry_text(text: str, add: Sequence[Group], drop: Sequence[Group]) -> str:
     for at in places:
         before = _options(rows[at]) or ""
         after = with_arguments(before, add if at == places[-1] else (), drop)
-        if after != " ".join(_WORD.findall(before)):
+        if after != " ".join(WORDS.findall(before)):
             rows[at] = f"options {after}".rstrip()
     return "\n".join(rows) + "\n"

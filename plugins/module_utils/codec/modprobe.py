@@ -17,9 +17,11 @@ from .kernel import same_name
 
 HEADER = "# Made by accelerator.ops. What is changed here by hand is found, shown and not overwritten unasked.\n"
 
+WORDS = re.compile(r'(?:"[^"]*"|[^\s"])+')
+"""Words as the kernel parts them: quotes hold one together."""
+
 _MODULE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PARAMETER = re.compile(r"[A-Za-z0-9_.-]+\Z")
-_WORDS = re.compile(r'(?:"[^"]*"|[^\s"])+')
 _NO = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:false|true)(?:\s|\Z)")
 
 
@@ -131,7 +133,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _parameters(text: str) -> Iterator[tuple[str, Optional[str]]]:
-    for word in _WORDS.findall(text):
+    for word in WORDS.findall(text):
         name, equals, value = word.partition("=")
         if len(value) > 1 and value[0] == '"' == value[-1]:
             value = value[1:-1]

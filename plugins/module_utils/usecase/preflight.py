@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..codec.kernel import same_name
 from ..host.door import Host
 from ..host.room import Room, is_root, room
 from ..model.errors import ApplyError, ConflictError, InputError, OpsError
@@ -65,7 +66,7 @@ def _owned(seen: Seen, wish: Mapping[str, Any]) -> Iterator[OpsError]:
         details: dict[str, object] = {"owner": owner.name, "seen_at": owner.seen_at, "switch": owner.switch}
         found = f"{owner.name} has the driver (seen at {owner.seen_at})"
         for option in ("module_options", "modules_load", "blacklist"):
-            named = [name for name in kernel.get(option) or () if str(name).replace("-", "_") in owner.modules]
+            named = [name for name in kernel.get(option) or () if same_name(str(name)) in owner.modules]
             if named:
                 step = f"leave them out of {option}, or take the driver from the operator with {owner.switch}"
                 subject = f"{option} of {', '.join(named)}"

@@ -12,9 +12,9 @@ from ...model.answer import MISSING, Answer
 
 _EFI_VARIABLES = "/sys/firmware/efi/efivars"
 _LOADER_GUID = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # The Boot Loader Interface, systemd.io, read 2026-11
-_GRUB_FOLDERS = ("/boot/grub2", "/boot/grub")
-_EFI_FOLDERS = ("/efi", "/boot/efi", "/boot")
-_ENTRIES = "loader/entries"
+GRUB_FOLDERS = ("/boot/grub2", "/boot/grub")
+EFI_FOLDERS = ("/efi", "/boot/efi", "/boot")
+ENTRIES = "loader/entries"
 
 
 def next_release(host: Host) -> Answer:
@@ -33,7 +33,7 @@ def _next_kernel(host: Host) -> Kernel:
     running = _efi_text(host, "LoaderInfo").lower()
     if running.startswith("systemd-boot"):
         menus, hidden = {}, None
-    for folder in () if running.startswith("grub") else _EFI_FOLDERS:
+    for folder in () if running.startswith("grub") else EFI_FOLDERS:
         place = host.resolve(f"{folder}/loader/loader.conf")
         if place.value is not None:
             loaders.append(folder)
@@ -47,7 +47,7 @@ def _next_kernel(host: Host) -> Kernel:
         from ...codec import grub  # compiled only where it is in use
 
         kernels = {
-            grub.next_kernel(text, folder, host.read, lambda: _snippets(host, f"/boot/{_ENTRIES}"))
+            grub.next_kernel(text, folder, host.read, lambda: _snippets(host, f"/boot/{ENTRIES}"))
             for folder, text in menus.items()
         }
         if len(kernels) > 1:
@@ -63,7 +63,7 @@ def _grub_menus(host: Host) -> tuple[dict[str, str], str | None]:
     distributions = host.list("/boot/efi/EFI")
     hidden = None if distributions.reason in (None, MISSING) else f"/boot/efi/EFI: {distributions.reason}"
     found: dict[str, tuple[str, str]] = {}
-    for folder in (*_GRUB_FOLDERS, *(f"/boot/efi/EFI/{name}" for name in distributions.value or ())):
+    for folder in (*GRUB_FOLDERS, *(f"/boot/efi/EFI/{name}" for name in distributions.value or ())):
         path = f"{folder}/grub.cfg"
         answer = host.read(path)
         if answer.value is None:
@@ -102,7 +102,7 @@ def _from_systemd_boot(host: Host, folder: str) -> Kernel:
     kernel = boot_entry.systemd_kernel(
         [_efi_text(host, "LoaderEntryOneShot"), _efi_text(host, "LoaderEntryDefault")],
         _text(host, f"{folder}/loader/loader.conf"),
-        [snippet for place in folders for snippet in _snippets(host, f"{place}/{_ENTRIES}")],
+        [snippet for place in folders for snippet in _snippets(host, f"{place}/{ENTRIES}")],
         any(name.lower().endswith(".efi") for name in unified),
         _efi_text(host, "LoaderEntryLastBooted"),
     )
@@ -122,7 +122,7 @@ def _release(host: Host, kernel: Kernel) -> str:
     if release is not None:
         return release
     image = "/" + kernel.image.lstrip("/")
-    places = [host.resolve(f"{folder}{image}").value for folder in ("", *_EFI_FOLDERS)]
+    places = [host.resolve(f"{folder}{image}").value for folder in ("", *EFI_FOLDERS)]
     named = [boot_entry.release_of(Kernel(real, None)) or _stated_release(host, real) for real in places if real]
     found = {release for release in named if release is not None}
     if len(found) != 1:

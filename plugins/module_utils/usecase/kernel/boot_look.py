@@ -13,13 +13,11 @@ from ...codec import boot_entry
 from ...codec.grub import read_environment
 from ...host.door import Host
 from ...model.answer import Answer
+from ..facts.next_boot import EFI_FOLDERS, ENTRIES, GRUB_FOLDERS
 from .seen import GRUB_FILE, NOTES_FILE, Boot, Text
 
 _MKCONFIG = ("/usr/sbin/grub-mkconfig", "/usr/sbin/grub2-mkconfig", "/usr/bin/grub-mkconfig")
 _DROP_INS = "default/grub.d"
-_GRUB_FOLDERS = ("/boot/grub2", "/boot/grub")
-_EFI_FOLDERS = ("/efi", "/boot/efi", "/boot")
-_ENTRIES = "loader/entries"
 _DEFAULTS = "/etc/default/grub"
 _LATER = "/etc/kernel/cmdline"
 _BLS = re.compile(r"^\s*blscfg\s*$", re.MULTILINE)
@@ -28,7 +26,7 @@ _BLS = re.compile(r"^\s*blscfg\s*$", re.MULTILINE)
 def find(host: Host, following: Answer) -> tuple[Boot, list[str]]:
     """The boot loader's files, and the paths that may be written for them."""
     menu = _menu(host)
-    loader = next((folder for folder in _EFI_FOLDERS if host.exists(f"{folder}/loader/loader.conf")), None)
+    loader = next((folder for folder in EFI_FOLDERS if host.exists(f"{folder}/loader/loader.conf")), None)
     mkconfig = next((path for path in _MKCONFIG if host.exists(path)), None)
     if menu is not None and _BLS.search(menu.text):
         return _entries(host, following, ("/boot",), menu.path)
@@ -47,7 +45,7 @@ def find(host: Host, following: Answer) -> tuple[Boot, list[str]]:
 def _menu(host: Host) -> Optional[Text]:
     """The grub.cfg with the menu; in the EFI partition a distribution keeps one that only points to it."""
     below = [f"/boot/efi/EFI/{name}" for name in host.list("/boot/efi/EFI").value or ()]
-    for folder in (*_GRUB_FOLDERS, *below):
+    for folder in (*GRUB_FOLDERS, *below):
         text = host.read(f"{folder}/grub.cfg").value
         if text is not None and ("menuentry" in text or _BLS.search(text)):
             return Text(f"{folder}/grub.cfg", text)
@@ -76,13 +74,13 @@ def _entries(host: Host, following: Answer, folders: Sequence[str], menu: Option
         return Boot(reason=reason, menu=menu), [NOTES_FILE]
     found = []
     for folder in folders:
-        for name in host.list(f"{folder}/{_ENTRIES}").value or ():
-            path = f"{folder}/{_ENTRIES}/{name}"
+        for name in host.list(f"{folder}/{ENTRIES}").value or ():
+            path = f"{folder}/{ENTRIES}/{name}"
             if name.endswith(".conf") and _release(host, name, path) == following.value:
                 found.append(path)
     if len(found) != 1:
         told = " and ".join(found) or "none"
-        reason = f"of the entries in {', '.join(f'{one}/{_ENTRIES}' for one in folders)} {told} start {following.value}"
+        reason = f"of the entries in {', '.join(f'{one}/{ENTRIES}' for one in folders)} {told} start {following.value}"
         return Boot(reason=reason, menu=menu), [NOTES_FILE]
     later = _LATER if host.exists(_LATER) else None
     variables = {}

@@ -17,6 +17,7 @@ from ...codec.modprobe import HEADER
 from ...host.door import Host
 from ...model.errors import UnsupportedError
 from ...model.plan import Derived, PathStep, Plan, Proof, file_step
+from ..facts.next_boot import EFI_FOLDERS
 from .seen import BLACKLIST_FILE, DRACUT_FILE, LOAD_FILE, OPTIONS_FILE, Ramdisk, Seen
 
 _UPDATE = "/usr/sbin/update-initramfs"
@@ -25,7 +26,6 @@ _LISTERS = ("/usr/bin/lsinitramfs", "/usr/bin/lsinitrd")
 _NAMES = ("initrd.img-{}", "initramfs-{}.img", "initrd-{}")
 _ANY = re.compile(r"(?:initrd\.img-|initramfs-|initrd-)(\d+\.\d+[\w.+~-]*?)(?:\.img)?\Z")
 _NO_NEXT = re.compile(r"kdump|rescue|fallback")
-_EFI_FOLDERS = ("/efi", "/boot/efi", "/boot")
 
 _COPIED = (OPTIONS_FILE, BLACKLIST_FILE)
 _DRACUT_WHY = "an image of dracut that is made for any host has no file of /etc/modprobe.d unless it is named"
@@ -49,7 +49,7 @@ def _images(host: Host, release: str) -> Iterator[str]:
         path = f"/boot/{name.format(release)}"
         if host.exists(path):
             yield path
-    for folder in _EFI_FOLDERS:
+    for folder in EFI_FOLDERS:
         for token in host.list(folder).value or ():
             path = f"{folder}/{token}/{release}/initrd"
             if host.exists(path):
@@ -60,18 +60,19 @@ def decide(seen: Seen, plan: Plan) -> Plan:
     """What makes the image again where a step of ``plan`` makes it stale."""
     ramdisk = seen.ramdisk
     is_dracut = ramdisk.maker in _DRACUT
-    files = (OPTIONS_FILE, BLACKLIST_FILE, *((LOAD_FILE,) if is_dracut else ()))
+    files = (*_COPIED, LOAD_FILE, DRACUT_FILE) if is_dracut else _COPIED
     after = {step.path: step.after.kind for step in plan.steps if isinstance(step, PathStep)}
     held = [path for path in _COPIED if after.get(path, seen.at(path).state.kind) == "file"]
     steps = file_step(DRACUT_FILE, seen.at(DRACUT_FILE), _dracut_text(held), _DRACUT_WHY) if is_dracut else ()
-    changed = [path for path in (*after, *(step.path for step in steps)) if path in (*files, DRACUT_FILE)]
+    changed = [path for path in (*after, *(step.path for step in steps)) if path in files]
     if not changed or (ramdisk.image is None and not ramdisk.reason):
         return Plan(steps)
     if ramdisk.image is None:
         raise _unsupported("the initial RAM disk", ramdisk.reason, "the image of one kernel")
     if not ramdisk.maker:
         raise _unsupported(ramdisk.image, "neither update-initramfs nor dracut is here", "a program that makes it")
-    make = (ramdisk.maker, "-f", ramdisk.image, seen.next or "") if is_dracut else _update(seen)
+    words = ("-f", ramdisk.image) if is_dracut else ("-u", "-k")
+    make = (ramdisk.maker, *words, seen.next or "")
     proof = None
     if ramdisk.lister:
         lines = tuple((path.lstrip("/"), path) for path in _COPIED)
@@ -82,10 +83,6 @@ def decide(seen: Seen, plan: Plan) -> Plan:
 
 def _dracut_text(held: list[str]) -> Optional[bytes]:
     return f'{HEADER}install_optional_items+=" {" ".join(held)} "\n'.encode() if held else None
-
-
-def _update(seen: Seen) -> tuple[str, ...]:
-    return (seen.ramdisk.maker, "-u", "-k", seen.next or "")
 
 
 def _unsupported(subject: str, found: str, expected: str) -> UnsupportedError:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn, Optional
 
 from ...codec import command_line, modprobe, sysctl
@@ -96,22 +96,8 @@ def _refuse(option: str, found: str, expected: str, next_step: str) -> NoReturn:
     raise InputError("use", option, found, expected, next_step)
 
 
-def _dict(params: Mapping[str, Any], option: str) -> Optional[Mapping[Any, Any]]:
-    given = params.get(option)
-    if given is not None and not isinstance(given, Mapping):
-        _refuse(option, f"{given!r}", "a dictionary", "write it as one")
-    return given
-
-
-def _names(params: Mapping[str, Any], option: str) -> Optional[Sequence[Any]]:
-    given = params.get(option)
-    if given is not None and not isinstance(given, (list, tuple)):
-        _refuse(option, f"{given!r}", "a list", "write it as one")
-    return given
-
-
 def _modules(params: Mapping[str, Any], option: str) -> Optional[tuple[str, ...]]:
-    given = _names(params, option)
+    given = params.get(option)
     return None if given is None else tuple(dict.fromkeys(_module(option, name) for name in given))
 
 
@@ -138,7 +124,7 @@ def _value(option: str, value: Any) -> str:
 
 
 def _options(params: Mapping[str, Any]) -> Optional[Mapping[str, Mapping[str, str]]]:
-    given = _dict(params, "module_options")
+    given = params.get("module_options")
     if given is None:
         return None
     done: dict[str, dict[str, str]] = {}
@@ -164,7 +150,7 @@ def _options(params: Mapping[str, Any]) -> Optional[Mapping[str, Mapping[str, st
 
 
 def _sysctl(params: Mapping[str, Any]) -> Optional[Mapping[str, str]]:
-    given = _dict(params, "sysctl")
+    given = params.get("sysctl")
     if given is None:
         return None
     done: dict[str, str] = {}
@@ -179,7 +165,7 @@ def _sysctl(params: Mapping[str, Any]) -> Optional[Mapping[str, str]]:
 
 
 def _pages(params: Mapping[str, Any]) -> Optional[Mapping[int, int]]:
-    given = _dict(params, "hugepages")
+    given = params.get("hugepages")
     if given is None:
         return None
     done: dict[int, int] = {}
@@ -198,7 +184,7 @@ def _pages(params: Mapping[str, Any]) -> Optional[Mapping[int, int]]:
 
 
 def _arguments(params: Mapping[str, Any]) -> Optional[tuple[str, ...]]:
-    given = _names(params, "command_line")
+    given = params.get("command_line")
     if given is None:
         return None
     done: dict[str, None] = {}
