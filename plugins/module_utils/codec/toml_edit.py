@@ -9,6 +9,7 @@ The text that comes out is read again: where it does not say exactly what was me
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Optional
 
 from . import toml
@@ -93,43 +94,40 @@ def _list_of(text: str, key: str) -> Optional[tuple[int, int]]:
     return None
 
 
-def _next_line(text: str, place: int) -> int:
-    """The start of the line after the value that begins in this one (a text or a list may have several lines)."""
-    depth = 0
+def _marks(text: str, place: int) -> Iterator[tuple[str, int]]:
+    """What stands outside comments from a place on, and where it ends: each character, a quoted text as one."""
     while place < len(text):
         string = _STRING.match(text, place)
         if string:
             place = string.end()
-            continue
-        if text[place] == "#":
-            place = _line_end(text, place)
-            continue
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(text[place], 0)
-        place += 1
-        if text[place - 1] == "\n" and depth <= 0:
-            break
-    return place
+            yield string.group(), place
+        elif text[place] == "#":
+            line_end = text.find("\n", place)
+            place = len(text) if line_end < 0 else line_end
+        else:
+            place += 1
+            yield text[place - 1], place
 
 
-def _line_end(text: str, place: int) -> int:
-    end = text.find("\n", place)
-    return len(text) if end < 0 else end
+_DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def _next_line(text: str, place: int) -> int:
+    """The start of the line after the value that begins in this one (a text or a list may have several lines)."""
+    depth = 0
+    for mark, end in _marks(text, place):
+        depth += _DEPTHS.get(mark, 0)
+        if mark == "\n" and depth <= 0:
+            return end
+    return len(text)
 
 
 def _end_of_list(text: str, place: int) -> Optional[int]:
     depth = 1
-    while place < len(text):
-        string = _STRING.match(text, place)
-        if string:
-            place = string.end()
-            continue
-        if text[place] == "#":
-            place = _line_end(text, place)
-            continue
-        depth += {"[": 1, "]": -1}.get(text[place], 0)
+    for mark, end in _marks(text, place):
+        depth += _DEPTHS.get(mark, 0)
         if depth == 0:
-            return place
-        place += 1
+            return end - 1
     return None
 
 
@@ -140,19 +138,8 @@ def _with_entry(text: str, key: str, entry: str, has_others: bool) -> Optional[s
     start, end = place
     if not has_others:
         return f'{text[:start]}"{entry}"{text[start:]}'
-    last = start  # behind the last entry, or behind the comma that follows it
-    has_comma = False
-    here = start
-    while here < end:
-        string = _STRING.match(text, here)
-        if string:
-            here = last = string.end()
-            has_comma = False
-            continue
-        if text[here] == "#":
-            here = _line_end(text, here)
-            continue
-        if text[here] == ",":
-            last, has_comma = here + 1, True
-        here += 1
+    last, has_comma = start, False  # behind the last entry, or behind the comma that follows it
+    for mark, here in _marks(text[:end], start):
+        if mark[0] in ",\"'":
+            last, has_comma = here, mark == ","
     return text[:last] + (f' "{entry}",' if has_comma else f', "{entry}"') + text[last:]
