@@ -8,7 +8,7 @@ A step has a key, a state before and a state after. Going back is the same step 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Optional
 
 from .errors import OpsError
@@ -190,6 +190,14 @@ def together(plans: tuple[Plan, ...]) -> Plan:
         tuple(dict.fromkeys(reason for plan in plans for reason in plan.deferred)),
         tuple(blocker for plan in plans for blocker in plan.blockers),
     )
+
+
+def attempted(decide: Callable[[], Plan]) -> Plan:
+    """The plan that ``decide`` returns, or one with nothing but its typed error as a blocker."""
+    try:
+        return decide()
+    except OpsError as error:
+        return Plan(blockers=(error,))
 
 
 _VOLATILE = ("security.ima", "security.evm")

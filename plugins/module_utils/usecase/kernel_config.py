@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..host.door import Host
-from ..model.plan import Plan, together
+from ..model.plan import Plan, attempted, together
 from .kernel import boot, modules, ramdisk, values
 from .kernel.look import look
 from .kernel.seen import Seen
@@ -27,8 +27,12 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
 
 
 def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
-    """The plan that makes the node as wished. Raises InputError, UnsupportedError, ConflictError."""
+    """The plan that makes the node as wished. Raises InputError for a wish that is none.
+
+    What cannot be for one aspect is a blocker of the plan, and hides nothing of the others.
+    """
     asked = read(wish)
-    about_modules = modules.decide(seen, asked)
-    images = ramdisk.decide(seen, about_modules) if asked.needs_initramfs else Plan()
-    return together((about_modules, images, values.decide(seen, asked), boot.decide(seen, asked)))
+    about_modules = attempted(lambda: modules.decide(seen, asked))
+    images = attempted(lambda: ramdisk.decide(seen, about_modules)) if asked.needs_initramfs else Plan()
+    about_values = attempted(lambda: values.decide(seen, asked))
+    return together((about_modules, images, about_values, attempted(lambda: boot.decide(seen, asked))))

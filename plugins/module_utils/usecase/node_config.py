@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..host.door import Host
 from ..model.errors import OpsError
-from ..model.plan import Plan, together
+from ..model.plan import Plan, attempted, together
 from . import cdi, container_engine, device_permissions, kernel_config, preflight
 
 _PARTS = {"kernel": kernel_config, "permissions": device_permissions, "engines": container_engine, "cdi": cdi}
@@ -56,8 +56,4 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
 def _decide(name: str, found: Any, wish: Mapping[str, Any]) -> Plan:
     if isinstance(found, OpsError):
         return Plan(blockers=(found,))
-    try:
-        plan: Plan = _PARTS[name].decide(found, wish)
-        return plan
-    except OpsError as error:
-        return Plan(blockers=(error,))
+    return attempted(lambda: _PARTS[name].decide(found, wish))

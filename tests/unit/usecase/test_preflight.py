@@ -169,3 +169,15 @@ def test_one_error_keeps_its_own_line() -> None:
     line = str(one)
     assert str(joined([one])) == line
     assert joined([one]).details["more"] == 1
+
+
+def test_an_error_of_one_aspect_of_the_kernel_hides_none_of_the_others(node: Any) -> None:
+    host: Host = node({"/etc/modprobe.d/site.conf": "blacklist amdgpu\n", "/etc/sysctl.d/99-z.conf": "vm.x = 1\n"})
+    kernel = {**KERNEL, "modules_load": ["amdgpu"], "sysctl": {"vm.x": 2}, "command_line": ["quiet"]}
+    wish = {**NOTHING, "kernel": kernel}
+    plan = node_config.decide(node_config.observe(host, wish), wish)
+    assert [error.subject for error in plan.blockers] == [
+        "amdgpu at boot",
+        "sysctl vm.x",
+        "the kernel command line to hold quiet",
+    ]
