@@ -353,6 +353,13 @@ def selection(core: str) -> Callable[[House], Outcome]:
     return layer
 
 
+def prepare(house: House) -> Outcome:
+    """The playbooks prepare and rollback on trees, as a user runs them, and two of them at once."""
+    tool = house.develop()
+    command = [tool.program("python"), "-m", "pytest", "-q", "tests/prepare"]
+    return pytest_outcome(*run(command, house.test_environment(tool)))
+
+
 def molecule(house: House) -> Outcome:
     """The roles on containers that run systemd, as root and as an unprivileged user."""
     if os.getuid() != 0:
@@ -400,6 +407,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
     layers.update({f"sanity-{core}": sanity(core) for core in cores})
     layers["engines"] = engines
     layers["cdi-podman"] = cdi_podman
+    layers["prepare"] = prepare
     layers["molecule"] = molecule
     return layers
 
