@@ -50,7 +50,8 @@ options:
   state:
     description:
       - V(absent) removes the program, its units, and the specs.
-      - V(checked) changes nothing, and returns what is wrong with the specs as RV(findings).
+      - V(checked) changes nothing, and returns what is wrong with all specs on the node, whoever made them, as
+        RV(findings).
     type: str
     choices: [present, absent, checked]
     default: present
@@ -105,16 +106,17 @@ plan:
       undo: derived
       why: /etc/cdi/accelerator-nvidia.json is not there
 findings:
-  description: What is wrong with the specs.
+  description: What is wrong with the specs, whoever made them.
   returned: when O(state=checked)
   type: list
   elements: dict
   sample:
-    - check: cdi
+    - check: spec
       verdict: fail
       subject: CDI specs
       reason: /etc/cdi/accelerator-nvidia.json is not what the devices are now
       next_step: make them again with state present
+      evidence: []
 generation:
   description: The number of the generation; null when nothing has changed, in check mode, and with O(commit=later).
   returned: success

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
-from ..codec import cdi
+from ..codec import cdi, cdi_lint
 from ..engine import service
+from ..engine.cdi_loader import embedded_loader
 from ..host import disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
@@ -32,25 +33,19 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent", "checked"], "default": "present"},
 }
 
-_LIMITS = """
-podman podman 4.1=0.4.0 4.3=0.5.0 4.9=0.6.0 5.2=0.8.0 5.5=1.0.0 6.0=1.1.0
-docker dockerd 25.0=0.6.0 27.0=0.7.0 28.0=0.8.0 28.3=1.0.0 29.7.2=1.1.0
-crio crio 1.30=0.7.0 1.32=0.8.0 1.33=1.0.0 1.35=1.1.0
-containerd containerd 1.7=0.5.0 1.7.34=0.8.0 2.0=0.8.0 2.0.11=1.0.0 2.2.7=1.1.0
-"""
-"""The engine's package and program, and from which version on it accepts which ``cdiVersion``, by the library that it
-embeds. One that is older than its first row knows no CDI, or is not judged (CRI-O). Read in the engines' sources, 2026-11."""
+_ENGINES = {"podman": "podman", "docker": "dockerd", "crio": "crio", "containerd": "containerd"}
+"""Engines and their programs; their packages are called as they are."""
 
 _MAKE_SECONDS = 120.0
 _UNITS_SECONDS = 60.0
 
 
 class Engine(NamedTuple):
-    """A container engine that is installed, and the highest ``cdiVersion`` that it accepts."""
+    """A container engine that is installed and knows CDI, and the release of the library that reads specs in it."""
 
     name: str
     version: str
-    accepts: str
+    loader: str
 
 
 class Seen(NamedTuple):
@@ -88,18 +83,12 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
 
 
 def _engines(host: Host) -> Iterator[Engine]:
-    for line in _LIMITS.strip().splitlines():
-        package, program, *rows = line.split()
+    for name, program in _ENGINES.items():
         place = service.program(host, program)
-        known = None if place is None else service.version(host, place, (package,))
-        limits = [row.split("=") for row in rows if known is not None]
-        accepts = [version for first, version in limits if _numbers(first) <= (known or ())]
-        if accepts:
-            yield Engine(package, service.told(known), accepts[-1])
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(".")))
+        known = None if place is None else service.version(host, place, (name,))
+        loader = None if known is None else embedded_loader(name, known)
+        if loader is not None:
+            yield Engine(name, service.told(known), loader)
 
 
 def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
@@ -156,8 +145,9 @@ def _too_new(seen: Seen, asked: Asked) -> Iterator[OpsError]:
     """Engines that would not take a spec."""
     for path, spec in cdi_specs.specs(seen.looks or (), asked).items():
         for engine in seen.engines:
-            if not cdi.is_at_least(engine.accepts, spec.version):
-                found = f"{engine.name} {engine.version} accepts at most {engine.accepts}"
+            accepted = cdi.accepted_version(engine.loader)
+            if not cdi.is_at_least(accepted, spec.version):
+                found = f"{engine.name} {engine.version} accepts at most {accepted}"
                 step = "leave groups off" if asked.groups else "update that engine"
                 yield UnsupportedError("make", path, found, f"cdiVersion {spec.version}", step)
 
@@ -240,21 +230,30 @@ def look(call: Call) -> Optional[Outcome]:
 
 
 def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is wrong with the specs on this node, one row each, without changing anything. Raises InputError."""
+    """What is wrong with all specs on this node, one row each, without changing anything. Raises InputError."""
+    from . import cdi_checks  # what only a check needs
+
     asked = _asked(wish)
     seen = observe(host, wish)
-    rows = [_finding("fail", one.subject, one.found, one.next_step) for one in _blockers(seen, asked)]
+    rows = []
+    for blocker in _blockers(seen._replace(python=seen.python or "none"), asked):  # whatever could make specs
+        verdict = "info" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
+        rows.append(_finding(verdict, blocker.subject, blocker.found, blocker.next_step))
     if seen.looks is None:
-        return [*rows, _finding("unknown", "CDI specs", "this root does not tell which devices there are", "")]
-    wanted = cdi_specs.wanted(seen.looks, asked)
-    for one in _specs(seen, asked, wanted):
-        rows.append(_finding("fail", one.key, one.why, "make them again with state present"))
-    for look in seen.looks:
-        rows += [_finding("warn", look.maker, f"{path} is not there", "see its driver") for path in look.missing]
-        notes = [note for needs in look.needs for note in needs.notes if needs.units]
-        rows += [_finding("info", look.maker, note, "") for note in notes]
-    return rows
+        rows.append(_finding("unknown", "CDI specs", "this root does not tell which devices there are", ""))
+    else:
+        for one in _specs(seen, asked, cdi_specs.wanted(seen.looks, asked)):
+            rows.append(_finding("fail", one.key, one.why, "make them again with state present"))
+    for look_at in seen.looks or ():
+        maker = look_at.maker
+        rows += [_finding("warn", maker, f"{path} is not there", "see its driver") for path in look_at.missing]
+        notes = [note for needs in look_at.needs for note in needs.notes if needs.units]
+        rows += [_finding("info", maker, note, "") for note in notes]
+    engines = tuple(cdi_lint.Engine(one.name, one.version, one.loader) for one in seen.engines)
+    found = cdi_checks.observe(host, asked.directory, seen.looks or (), engines)
+    return rows + [{**one._asdict(), "evidence": list(one.evidence)} for one in found]
 
 
 def _finding(verdict: str, subject: str, reason: str, next_step: str) -> dict[str, Any]:
-    return {"check": "cdi", "verdict": verdict, "subject": subject, "reason": reason, "next_step": next_step}
+    row: dict[str, Any] = {"check": "spec", "verdict": verdict, "subject": subject, "reason": reason}
+    return {**row, "next_step": next_step, "evidence": []}

@@ -159,7 +159,7 @@ def _generated(host: Host, seen: Look, argv: tuple[str, ...], is_wished: bool) -
 def foreign(host: Host, directory: str) -> dict[str, str]:
     """The spec files that are not ours, by path with their kind."""
     found: dict[str, str] = {}
-    for path in _files(host, directory):
+    for path in files(host, directory):
         if not _OURS.match(path.rpartition("/")[2]) and path.endswith((".json", ".yaml")):
             kind = _kind(host.read(path).value or "")
             if kind is not None:
@@ -176,7 +176,7 @@ def _kind(text: str) -> Optional[str]:
         return told[1] if told else None
 
 
-def _files(host: Host, directory: str) -> Iterator[str]:
+def files(host: Host, directory: str) -> Iterator[str]:
     """The files in all folders of specs; a folder that has two names is looked at once."""
     seen = set()
     for folder in dict.fromkeys((*FOLDERS, directory)):
@@ -190,7 +190,7 @@ def _files(host: Host, directory: str) -> Iterator[str]:
 
 def present(host: Host, directory: str) -> dict[str, Found]:
     """The spec files that are ours by name, in any folder of specs."""
-    paths = [path for path in _files(host, directory) if _OURS.match(path.rpartition("/")[2])]
+    paths = [path for path in files(host, directory) if _OURS.match(path.rpartition("/")[2])]
     return {path: disk.found(host, path) for path in paths}
 
 

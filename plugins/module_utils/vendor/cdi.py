@@ -27,9 +27,9 @@ class Unit(NamedTuple):
 class Needs(NamedTuple):
     """What devices of one kind need in a container.
 
-    ``shared`` are device files for each of them; ``gids`` are the groups by path of those files that a group may open.
-    ``missing`` are device files that belong to them and are not there, ``again`` the programs of the maker that make
-    such. ``notes`` say what else a container goes without.
+    ``shared`` are device files for each of them, ``required`` those that it cannot work without. ``gids`` are the
+    groups by path of those files that a group may open. ``missing`` are device files that belong to them and are not
+    there, ``again`` the programs of the maker that make such. ``notes`` say what else a container goes without.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Needs(NamedTuple):
     missing: tuple[str, ...] = ()
     again: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 class Holder(NamedTuple):
@@ -60,13 +61,16 @@ def nobody(host: Host) -> Optional[Holder]:
 class Aspect(NamedTuple):
     """A maker's kinds, the first being the usual one, and how its devices come into containers.
 
-    ``generator`` is the maker's program with its arguments: it prints a spec of the first kind as JSON.
+    ``generator`` is the maker's program with its arguments: it prints a spec of the first kind as JSON. ``module`` is
+    the kernel module whose version all files must have that begin with one of ``libraries``.
     """
 
     kinds: tuple[str, ...]
     needs: Callable[[Host, Sequence[Row]], tuple[Needs, ...]]
     generator: tuple[str, ...] = ()
     holder: Callable[[Host], Optional[Holder]] = nobody
+    module: str = ""
+    libraries: tuple[str, ...] = ()
 
 
 def _nvidia() -> Aspect:

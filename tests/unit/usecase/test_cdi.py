@@ -324,6 +324,44 @@ def test_the_interpreter_is_the_systems_own(node, files, found):
     assert cdi_files.python(node(files)) == found
 
 
+def told(host):
+    """The findings of a check, without their evidence."""
+    rows = usecase.checked(host, {**WISH, "state": "checked", "on_conflict": "refuse"})
+    return [(row["check"], row["verdict"], row["subject"], row["reason"]) for row in rows]
+
+
+def test_a_check_finds_nothing_where_all_is_right_and_what_is_stale(node, tmp_path):
+    host = node(
+        {**GAUDI, "/.accelerator-manifest.json": nodes_of(0, 1), "/dev/accel/accel0": "", "/dev/accel/accel1": ""}
+    )
+    assert told(host) == [
+        ("spec", "fail", "CDI specs", f"{SPEC} is not there"),
+        ("drift", "fail", "intel.com/gaudi", "no spec has devices of this kind"),
+    ]
+    assert Program(tmp_path).run(host, "make").returncode == 0
+    assert told(host) == []
+    spec = Path(host.root + SPEC)
+    spec.write_text(spec.read_text(encoding="utf-8").replace("accel/accel0", "accel/accel9"), encoding="utf-8")
+    stale, dead = told(host)
+    assert stale == ("spec", "fail", "CDI specs", f"{SPEC} is not what the devices are now")
+    assert dead[1:3] == ("fail", SPEC)
+    assert "/dev/accel/accel9" in dead[3]
+
+
+def test_a_check_lints_what_others_made(node):
+    other = {"cdiVersion": "0.5.0", "kind": "intel.com/gaudi"}
+    device = {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/gone"}]}}
+    files = {"/etc/cdi/theirs.json": json.dumps({**other, "devices": [device]}), "/dev/accel/accel0": ""}
+    found = told(node({**GAUDI, **files, "/.accelerator-manifest.json": nodes_of(0)}))
+    assert found[0][:3] == ("spec", "info", "the CDI spec of habana")
+    assert any(row[1:3] == ("fail", "/etc/cdi/theirs.json") and "/dev/gone" in row[3] for row in found)
+
+
+def test_a_check_where_the_devices_are_unknown(node):
+    found = told(node({"/etc/hostname": ""}))
+    assert found == [("spec", "unknown", "CDI specs", "this root does not tell which devices there are")]
+
+
 def test_units_hold_no_order():
     for content in cdi_files.units(PYTHON).values():
         assert not [line for line in content.decode().splitlines() if line.startswith(("After", "Before", "Requires"))]

@@ -28,4 +28,4 @@ def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
     found = tuple(unit for index, row in enumerate(gpus) for unit in units(row, str(index), [row["uuid"]]))
     shared = shared_nodes(gpus)
     missing = (*missing_nodes(gpus), *((_KFD,) if gpus and _KFD not in shared else ()))
-    return (with_groups(host, Needs("amd.com/gpu", found, shared, missing=missing)),)
+    return (with_groups(host, Needs("amd.com/gpu", found, shared, missing=missing, required=(_KFD,))),)

@@ -30,6 +30,7 @@ _LIBRARY = re.compile(
     r"|(vdpau|glxserver)_nvidia)\.so(\.|\Z)"
 )
 """The driver's own: all but those of the Container Toolkit."""
+_VERSIONED = ("libcuda.so.", "libnvidia-ml.so.", "libnvidia-ptxjitcompiler.so.", "libnvidia-nvvm.so.")
 _BINARIES = (
     *("nvidia-smi", "nvidia-debugdump", "nvidia-persistenced"),
     *("nvidia-cuda-mps-control", "nvidia-cuda-mps-server", "nvidia-imex", "nvidia-imex-ctl"),
@@ -55,7 +56,7 @@ _OPERATOR_AT = ("/run/nvidia/driver/usr/bin", "/usr/local/nvidia/toolkit")
 def aspect() -> Aspect:
     """One kind; the maker's generator prints to its standard output where it is given no file."""
     generator = ("nvidia-ctk", "cdi", "generate", "--format=json")
-    return Aspect(("nvidia.com/gpu",), _needs, generator, _holder)
+    return Aspect(("nvidia.com/gpu",), _needs, generator, _holder, "nvidia", _VERSIONED)
 
 
 def _holder(host: Host) -> Optional[Holder]:
@@ -99,6 +100,7 @@ def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
             missing=missing,
             again=tuple(_again(host, missing)),
             notes=() if note is None else (note,),
+            required=tuple(_CONTROL),
         ),
     )
 

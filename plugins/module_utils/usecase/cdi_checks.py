@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, accelerator.ops contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the lint of CDI specs has to know of a node: the specs of everybody, and what they speak of as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from ..codec import cdi_lint
+from ..codec.cdi_lint import Driver, Engine, Expected, File, Finding, Observed, SpecFile
+from ..host.door import Host
+from ..model.answer import MISSING
+from ..vendor.cdi import LOADERS, aspect_of
+from . import cdi_specs
+from .cdi_specs import Look
+
+_KINDS = ("file", "dir", "char", "block", "fifo", "socket")
+
+
+def observe(host: Host, directory: str, looks: Sequence[Look], engines: tuple[Engine, ...]) -> tuple[Finding, ...]:
+    """The findings of the lint over all specs of this node."""
+    files = tuple(_spec_files(host, directory))
+    paths = {*cdi_lint.host_paths(files), *(path for one in looks for needs in one.needs for path in needs.required)}
+    seen = {path: file for path, file in ((path, _file(host, path)) for path in sorted(paths)) if file is not None}
+    majors = _majors(host) if host.is_node else None
+    return cdi_lint.lint(files, Observed(seen, majors, engines, tuple(_drivers(host)), tuple(_expected(looks))))
+
+
+def _spec_files(host: Host, directory: str) -> Iterator[SpecFile]:
+    for path in cdi_specs.files(host, directory):
+        answer = host.read(path)
+        status, _reason = host.status(path)
+        folder, _reason = host.status(path.rpartition("/")[0])
+        if status is not None and status.kind == "file":
+            folder_mode = 0o755 if folder is None else folder.mode
+            yield SpecFile(path, answer.value, answer.reason or "", status.mode, folder_mode)
+
+
+def _file(host: Host, path: str) -> Optional[File]:
+    """A file as it is, links followed; None where it cannot be looked at."""
+    status, reason = host.status(path)
+    if status is None:
+        return File(cdi_lint.ABSENT) if reason == MISSING else None
+    return File(status.kind, status.mode, status.major, status.minor) if status.kind in _KINDS else None
+
+
+def _majors(host: Host) -> Optional[dict[str, dict[int, str]]]:
+    """The numbers of drivers in ``/proc/devices``."""
+    text = host.read("/proc/devices").value
+    if text is None:
+        return None
+    found: dict[str, dict[int, str]] = {"char": {}, "block": {}}
+    here = found["char"]
+    for line in text.splitlines():
+        number, _space, name = line.strip().partition(" ")
+        if line.startswith("Block"):
+            here = found["block"]
+        elif number.isdigit():
+            here[int(number)] = name
+    return found
+
+
+def _drivers(host: Host) -> Iterator[Driver]:
+    for maker in LOADERS:
+        aspect = aspect_of(maker)
+        if aspect is not None and aspect.module:
+            version = host.read(f"/sys/module/{aspect.module}/version").value
+            if version:
+                yield Driver(aspect.module, aspect.kinds, version, aspect.libraries)
+
+
+def _expected(looks: Sequence[Look]) -> Iterator[Expected]:
+    for one in looks:
+        for needs in one.needs:
+            nodes = tuple(dict.fromkeys((*needs.shared, *needs.required))) if needs.units else ()
+            yield Expected(needs.kind, tuple(unit.names for unit in needs.units), nodes)
