@@ -21,6 +21,11 @@ from machine import Machine, flushes
 
 FOLDERS = ("/etc", "/boot")
 
+_UNKNOWN_SECONDS = 45.0
+"""How long a play is taken to last before one was seen to its end."""
+_FLUSHES = 80
+_DEADLINE_SECONDS = 1200
+
 _LISTING = r"""
 import hashlib, json, os, stat, sys
 def row(path):
@@ -60,6 +65,7 @@ class Guest:
     def __init__(self, machine: Machine, environment: Mapping[str, str]) -> None:
         self.machine = machine
         self.folder = machine.folder
+        self.seconds: dict[str, float] = {}
         self.program = str(Path(sys.executable).parent / "ansible-playbook")
         self.environment = {
             **environment,
@@ -99,7 +105,7 @@ class Guest:
                 start_new_session=True,
             )
 
-    def play(self, playbook: str, deadline_seconds: float = 600, **extra: Any) -> Play:
+    def play(self, playbook: str, deadline_seconds: float = _DEADLINE_SECONDS, **extra: Any) -> Play:
         """Run a play to its end."""
         start = time.monotonic()
         process = self.begin(playbook, **extra)
@@ -108,7 +114,7 @@ class Guest:
         except subprocess.TimeoutExpired:
             self.end(process)
         text = (self.folder / "play.log").read_text(encoding="utf-8", errors="replace")
-        seconds = time.monotonic() - start
+        seconds = self.seconds[playbook] = time.monotonic() - start
         print(f"{playbook}: {seconds:.0f} s, exit status {process.returncode}", file=sys.stderr, flush=True)
         return Play(process.returncode, text, seconds)
 
@@ -118,19 +124,19 @@ class Guest:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def cut(self, playbook: str, drawn: random.Random, longest_seconds: float, **extra: Any) -> str:
+    def cut(self, playbook: str, drawn: random.Random, **extra: Any) -> str:
         """Start a play, and take the machine's power at a drawn moment of it. Says when, and what the disk lost.
 
         Half of the moments are drawn by the clock, half by the flushes of the disk since the play began: a run that
         makes things for minutes flushes for a second, and there it is decided what a power cut leaves.
         """
         by_clock = drawn.random() < 0.5
-        seconds, wanted = drawn.uniform(1, longest_seconds), drawn.randrange(1, 80)
+        seconds, wanted = drawn.uniform(1, self.seconds.get(playbook, _UNKNOWN_SECONDS)), drawn.randrange(1, _FLUSHES)
         log = self.folder / "writes.log"
         seen, (_earlier, at) = 0, flushes(log)
         start = time.monotonic()
         process = self.begin(playbook, **extra)
-        while process.poll() is None and time.monotonic() - start < longest_seconds:
+        while process.poll() is None and time.monotonic() - start < _DEADLINE_SECONDS:
             if not by_clock:
                 more, at = flushes(log, at)
                 seen += more
