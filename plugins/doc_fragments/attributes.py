@@ -48,8 +48,8 @@ attributes:
 options:
   tools:
     description:
-      - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node. Container
-        engines and the kubelet are asked for their versions then, too.
+      - Whether makers' tools are asked. V(auto) asks those that are installed, of makers that are in the node.
+        Container engines and the kubelet are asked for their versions then, too.
       - Of another root than V(/) none is asked; a recording answers with what its tools said.
     type: str
     choices: [auto, none]

@@ -53,7 +53,7 @@ generations:
           before: absent
           after: file 0644 0:0 sha256 5891b5b522d5
 journal:
-  description: The open journal, or null. RV(journal.is_cut_off) tells whether a crash left it half done.
+  description: The open journal, or null. C(is_cut_off) tells whether a crash left it half done.
   returned: success
   type: dict
   sample: null
