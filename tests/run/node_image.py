@@ -40,42 +40,51 @@ def containers_conf() -> Path:
 
 def ensure() -> str:
     """The name of the image, which is in podman's store afterwards."""
-    suite = _suite()
-    digest = hashlib.sha256("\n".join((suite, USER, *PACKAGES)).encode()).hexdigest()[:12]
-    name = f"localhost/accelerator-ops-node:{digest}"
+    name = f"localhost/accelerator-ops-node:{_digest()}"
     env = {**os.environ, "CONTAINERS_CONF": str(containers_conf())}
     if subprocess.run(["podman", "image", "exists", name], env=env, check=False).returncode == 0:
         return name
-    archive = CACHE / f"node-{digest}.tar"
-    if not archive.exists():
-        _make(suite, archive)
+    place = archive()
     print(f"importing {name}", flush=True)
-    _must(["podman", "import", "--quiet", "--change", 'CMD ["/lib/systemd/systemd"]', str(archive), name], env)
+    _must(["podman", "import", "--quiet", "--change", 'CMD ["/lib/systemd/systemd"]', str(place), name], env)
     return name
 
 
-def _make(suite: str, archive: Path) -> None:
-    print(f"making the root file system of a test node: Debian {suite}", flush=True)
+def archive() -> Path:
+    """The root file system of a node as a tar archive, which is in the cache afterwards."""
+    place = CACHE / f"node-{_digest()}.tar"
+    if not place.exists():
+        _make(suite(), place)
+    return place
+
+
+def _digest() -> str:
+    return hashlib.sha256("\n".join((suite(), USER, *PACKAGES)).encode()).hexdigest()[:12]
+
+
+def _make(release: str, goal: Path) -> None:
+    print(f"making the root file system of a test node: Debian {release}", flush=True)
     place = Path(tempfile.mkdtemp(prefix="accelerator-ops-node-"))
     root = place / "root"
     clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
     kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     try:
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", suite, str(root)]
+        command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", release, str(root)]
         mirror = _mirror()
         _must([*command, mirror] if mirror else command, {**clean, **kept})
         _must(["chroot", str(root), "useradd", "--create-home", "--shell", "/bin/sh", USER], clean)
         shutil.rmtree(root / "var" / "lib" / "apt" / "lists")
         for package in (root / "var" / "cache" / "apt" / "archives").glob("*.deb"):
             package.unlink()
-        partial = archive.with_suffix(".part")
+        partial = goal.with_suffix(".part")
         _must(["tar", "-C", str(root), "--numeric-owner", "-cf", str(partial), "."], clean)
-        partial.rename(archive)
+        partial.rename(goal)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _suite() -> str:
+def suite() -> str:
+    """The name of this machine's Debian release."""
     match = re.search(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
         raise SetupError("cannot make a test node: /etc/os-release names no release, expected a Debian machine")
