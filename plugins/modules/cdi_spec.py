@@ -107,7 +107,7 @@ plan:
       why: /etc/cdi/accelerator-nvidia.json is not there
 findings:
   description: What is wrong with the specs, whoever made them.
-  returned: when O(state=checked)
+  returned: O(state=checked)
   type: list
   elements: dict
   sample:

@@ -194,15 +194,17 @@ def engines(house: House) -> Outcome:
 
 
 def cdi_podman(house: House) -> Outcome:
-    """Containers of a real Podman with the devices of machine models, by our specs, as root and without."""
+    """Containers of a real Podman with the devices of machine models, by our specs, and a node that boots with them."""
     if os.getuid() != 0:
         return Outcome(0, 0, not_run="mount namespaces with device files need root")
-    lack = surroundings.lacking({"podman": "podman", "runc": "runc", "newuidmap": "uidmap", "setpriv": "util-linux"})
+    needed = {"podman": "podman", "runc": "runc", "debootstrap": "debootstrap", "newuidmap": "uidmap"}
+    lack = surroundings.lacking(needed)
     if lack:
         return Outcome(0, 0, not_run=lack)
     tool = house.develop()
+    image = {"CONTAINERS_CONF": str(node_image.containers_conf()), "OPS_CONTAINER_IMAGE": node_image.ensure()}
     command = [tool.program("python"), "-m", "pytest", "-q", "tests/cdi_podman"]
-    return pytest_outcome(*run(command, house.test_environment(tool)))
+    return pytest_outcome(*run(command, {**house.test_environment(tool), **image}))
 
 
 def crash(house: House) -> Outcome:
