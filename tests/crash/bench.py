@@ -78,7 +78,7 @@ class Bench:
             self.wanted.append(self._settled())
         self.node.restore("old")
         self.requests = self.asked(case.calls)
-        kernel_calls.compile_all([*self.requests, *self.asked([RECOVER])], node.base)
+        kernel_calls.compile_all(node.base)
 
     def asked(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Calls of the case, on this node."""

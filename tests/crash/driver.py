@@ -70,6 +70,8 @@ def main() -> int:
             import_module(f"{_COLLECTION}.plugins.modules.{request['module']}")
         if "use_case" in request:
             import_module(f"{_COLLECTION}.{request['use_case']}")
+        for name in request.get("modules", ()):
+            import_module(name)
     if requests[0]["do"] == "nothing":
         return 0
     chroot = requests[0]["chroot"]

@@ -9,22 +9,19 @@ has no effect (seen with strace 6.1 on Linux 6.18), so that each kill is before 
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from ansible_collections.accelerator.ops.tests.crash import driver
+from ansible_collections.accelerator.ops.tests.crash.node import compiled
 
 CHANGING = (
     *("openat", "creat", "lseek", "write", "pwrite64", "ftruncate", "fsync", "fdatasync"),
@@ -62,18 +59,11 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": paths, "PYTHONPYCACHEPREFIX": compiled()}
 
 
-@functools.lru_cache(maxsize=1)
-def compiled() -> str:
-    """A folder with the compiled modules; it goes when this process ends."""
-    folder = tempfile.mkdtemp(prefix="accelerator-ops-compiled-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def compile_all(requests: Sequence[Mapping[str, Any]], folder: Path) -> None:
-    """Import once what the requests need: a run that compiles makes other calls than the later ones."""
+def compile_all(folder: Path) -> None:
+    """Compile once all that this process has learned to need: a run that compiles makes other calls than later ones."""
     request = folder / "request.json"
-    request.write_text(json.dumps([{**one, "do": "nothing"} for one in requests]))
+    names = [name for name in sys.modules if name.startswith("ansible")]
+    request.write_text(json.dumps([{"do": "nothing", "modules": names}]))
     subprocess.run([sys.executable, driver.__file__, str(request)], env=environment(), check=True)
 
 

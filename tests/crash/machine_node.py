@@ -13,7 +13,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from ansible_collections.accelerator.ops.tests.crash.node import ASIDE, DERIVE, OWN, Node, program
+from ansible_collections.accelerator.ops.tests.crash.node import ASIDE, DERIVE, NO_SYNC, OWN, Node, program
 
 _RELEASE = "6.1.0-crash"
 _IMAGE, _MENU = f"/boot/initrd.img-{_RELEASE}", "/boot/grub/grub.cfg"
@@ -81,6 +81,7 @@ class Machine(Node):
         program(over / "sbin/grub-mkconfig", f'#!/bin/sh\n{reads}exec /srv/program /srv/mkconfig "$@"\n')
         program(over / "bin/lsinitramfs", _LIST)
         program(over / "bin/udevadm", "#!/bin/sh\nexit 0\n")
+        program(over / "bin/sync", NO_SYNC)
         modules = over / "lib/modules"
         (modules / _RELEASE).mkdir(parents=True)
         os.setxattr(modules, "trusted.overlay.opaque", b"y")

@@ -9,7 +9,9 @@ its own. The mounts are this process's alone and end with it.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import json
 import os
 import pickle
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +50,8 @@ for one in /etc/modprobe.d/*.conf; do
 done > "$out.new"
 mv "$out.new" "$out"
 """
+NO_SYNC = "#!/bin/sh\nexit 0\n"
+"""In place of the program sync, which would wait for all that others write on this machine."""
 ASIDE = ("/boot/derived", "/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock", "/run/kill-")
 """What may differ afterwards: derived things, and what programs of the system keep for themselves."""
 
@@ -120,6 +125,8 @@ class Node:
             if path.lstrip("/").partition("/")[0] in self.own:
                 raise OSError(f"{path} lies where the node has a folder of its own")
             self.bind(path)
+        program(self.base / "sync", NO_SYNC)
+        self.mount_at("/usr/bin/sync", "--bind", str(self.base / "sync"))
 
     def bind(self, path: str, source: str = "") -> None:
         """Show a folder of this machine (``source``, or the one with the same path) on the node, read-only."""
@@ -130,7 +137,8 @@ class Node:
     def mount_at(self, path: str, *words: str) -> Path:
         """Mount something on the node. Returns the place."""
         place = self.root / path.lstrip("/")
-        place.mkdir(parents=True, exist_ok=True)
+        if not place.exists():
+            place.mkdir(parents=True)
         _mount(*words, str(place))
         self._mounts.append(place)
         return place
@@ -199,6 +207,7 @@ class Node:
     def inside(self, work: Callable[[], Any]) -> Any:
         """What ``work`` returns in a process on the node. Raises Failed with what it raised."""
         into, out = os.pipe()
+        known = set(sys.modules)
         child = os.fork()
         if child == 0:
             os.close(into)
@@ -211,14 +220,17 @@ class Node:
             except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
                 answer = (False, "".join(traceback.format_exception_only(type(error), error)).strip())
             with os.fdopen(out, "wb") as pipe:
-                pipe.write(pickle.dumps(answer))
+                learned = [name for name in sys.modules if name.startswith("ansible") and name not in known]
+                pipe.write(pickle.dumps((*answer, learned)))
                 status = 0
             os._exit(status)
         os.close(out)
         with os.fdopen(into, "rb") as pipe:
             told = pipe.read()
         os.waitpid(child, 0)
-        is_well, answer = pickle.loads(told)
+        is_well, answer, learned = pickle.loads(told)
+        for name in learned:
+            import_module(name)  # so that the next child has it
         if not is_well:
             raise Failed(answer)
         return answer
@@ -258,9 +270,17 @@ def _entry(path: str) -> tuple[Any, ...]:
     return (seen.st_mode, seen.st_uid, seen.st_gid, {name: os.getxattr(path, name) for name in names}, content)
 
 
+@functools.lru_cache(maxsize=1)
+def compiled() -> str:
+    """A folder with the compiled modules; it goes when this process ends."""
+    folder = tempfile.mkdtemp(prefix="accelerator-ops-compiled-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def visible() -> list[str]:
     """The folders of this machine that a process on a live node needs."""
-    wanted = {"/usr", "/proc", "/dev", sys.prefix, sys.base_prefix}
+    wanted = {"/usr", "/proc", "/dev", sys.prefix, sys.base_prefix, compiled()}
     for entry in [one for one in sys.path if os.path.isdir(one)]:
         wanted |= {entry, os.path.realpath(entry)}
         ours = os.path.join(entry, "ansible_collections", "accelerator", "ops")
