@@ -391,8 +391,8 @@ class _Reader:
     def number(self, value: Any, where: str, lowest: int, highest: int) -> int:
         number = _number(value) if isinstance(value, Plain) else None
         if isinstance(number, float):
-            whole = int(number) if abs(number) < 1e21 else None  # not finite, or written with an exponent in JSON
-            number = whole if whole == number or not self.is_by_json else None
+            is_whole = abs(number) < 1e21 and number == int(number)  # JSON has an exponent from there on
+            number = (_digits(number) if is_whole else None) if self.is_by_json else _truncated(number)
         if number is None or not lowest <= number <= highest:
             raise SpecError(f"{where} is {_shown(value)}, no number from {lowest} to {highest}")
         return number
@@ -465,6 +465,17 @@ def _number(text: str) -> int | float | None:
         if -(2**63) <= number < 2**64:
             return number
     return float(digits) if _FLOAT.match(digits) else None
+
+
+def _digits(number: float) -> int:
+    """A whole number as JSON has it: the shortest digits that mean it, then zeros."""
+    mantissa, _e, power = repr(number).partition("e")
+    whole, _dot, fraction = mantissa.partition(".")
+    return int(whole + fraction) * 10 ** (int(power) - len(fraction)) if power else int(number)
+
+
+def _truncated(number: float) -> Optional[int]:
+    return int(number) if abs(number) < 2**64 else None
 
 
 def _through_json(plain: str) -> str:

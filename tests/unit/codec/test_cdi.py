@@ -128,6 +128,85 @@ def test_a_name_without_quotes_is_read_anew(written, until_1_1_0, since):
     assert cdi.parse(given, "1.1.1").names == (f"vendor.com/gpu={since}",)
 
 
+@pytest.mark.parametrize(
+    ("written", "until_1_1_0", "since"),
+    [
+        *((word, True, True) for word in ("true", "True", "TRUE", "y", "Y", "yes", "on")),
+        *((word, False, False) for word in ("false", "False", "FALSE", "n", "N", "no", "off", "null")),
+        *((word, True, None) for word in ("Yes", "YES", "On", "ON")),
+        *((word, False, None) for word in ("No", "NO", "Off", "OFF")),
+        *((word, None, True) for word in ('"yes"', "'on'")),
+        *((word, None, None) for word in ("1", "'true'", "tRUE", "[true]")),
+    ],
+)
+def test_what_is_true(written, until_1_1_0, since):
+    given = (
+        "cdiVersion: 1.1.0\nkind: vendor.com/gpu\ndevices: [{name: a, containerEdits: {env: [A=1]}}]\n"
+        f"containerEdits: {{intelRdt: {{enableMonitoring: {written}}}}}\n"
+    )
+    for loader, expected in (("1.1.0", until_1_1_0), ("1.1.2", since)):
+        if expected is None:
+            with pytest.raises(SpecError, match="neither true nor false"):
+                cdi.parse(given, loader)
+        else:
+            assert cdi.parse(given, loader).edits.intel_rdt.enable_monitoring is expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        *(("0x1F", 31), ("0b11", 3), ("0o17", 15), ("017", 15), ("1_0", 10), ("08", 8), ("1e3", 1000), ("2.0", 2)),
+        *(("-9223372036854775808", -(2**63)), ("9223372036854775807", 2**63 - 1), ("+5", 5), ("-0x10", -16)),
+        *(
+            ("9223372036854775808", None),
+            ("-1e19", None),
+            ("1e400", None),
+            ("0x", None),
+            ("'1'", None),
+        ),
+    ],
+)
+def test_what_is_a_number(written, expected):
+    given = (
+        "cdiVersion: 0.5.0\nkind: vendor.com/gpu\ndevices: [{name: a, containerEdits: {env: [A=1]}}]\n"
+        f"containerEdits: {{hooks: [{{hookName: prestart, path: /x, timeout: {written}}}]}}\n"
+    )
+    for loader in ("0.5.4", cdi.NEWEST):
+        if expected is None:
+            with pytest.raises(SpecError, match="no number from"):
+                cdi.parse(given, loader)
+        else:
+            assert cdi.parse(given, loader).edits.hooks[0].timeout_seconds == expected
+
+
+def test_a_number_that_is_too_long_is_rounded_on_the_way():
+    """Through JSON it is written with the fewest digits, which are too many; straight from YAML it is cut."""
+
+    def timeout(number, loader):
+        hook = '{"hookName": "prestart", "path": "/x", "timeout": 77}'
+        given = text(cdiVersion="0.5.0", edits={"hooks": [json.loads(hook)]}).replace("77", number)
+        return cdi.parse(given, loader).devices[0].edits.hooks[0].timeout_seconds
+
+    assert timeout("1e18", "1.1.0") == timeout("1e18", "1.1.2") == 10**18
+    for number, expected in (("-9223372036854775809", -(2**63)), ("2.5", 2)):
+        assert timeout(number, "1.1.2") == expected
+        with pytest.raises(SpecError):
+            timeout(number, "1.1.0")
+
+
+@pytest.mark.parametrize(
+    ("clos_id", "loaders"),
+    [
+        *((name, cdi.LOADERS[2:]) for name in ("", "gpu", "...", "a" * 4095)),
+        *((name, ()) for name in (".", "..", "a/b", "a\n", "a" * 4096, "ä" * 2048)),
+        ("/", cdi.LOADERS[5:]),
+    ],
+)
+def test_the_name_of_a_class_of_service(clos_id, loaders):
+    given = text(cdiVersion="0.7.0", containerEdits={"intelRdt": {"closID": clos_id}})
+    assert tuple(loader for loader in cdi.LOADERS if loader not in cdi.refusals(given)) == loaders
+
+
 def test_who_wins():
     etc, other, run = (spec(Device("a", ONE), edits=Edits(env=(f"FROM={place}",))) for place in ("etc", "other", "run"))
     more = spec(Device("b", ONE))
