@@ -260,7 +260,7 @@ def append(real: str, content: bytes, length: int) -> None:
 
 def point(real: str, target: str) -> None:
     """Make a link say ``target``, in one step and lasting."""
-    made = stage(real, f".{os.path.basename(real)}.tmp", State("link", target=target), b"")
+    made = stage(real, f".{os.path.basename(real)}.tmp", _OURS._replace(kind="link", target=target), b"")
     swap(made, real)
     sync_folders([os.path.dirname(real)])
 
