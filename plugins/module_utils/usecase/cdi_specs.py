@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, Optional
 
 from ..codec import cdi
 from ..codec.document import NoYamlError
-from ..host import disk
 from ..host.door import Host
 from ..model.device import Row
-from ..model.plan import Found
+from ..model.plan import Found, State
 from ..vendor.cdi import LOADERS, Holder, Needs, Unit, aspect_of
 from .facts import devices, pci
 
@@ -191,7 +190,19 @@ def files(host: Host, directory: str) -> Iterator[str]:
 def present(host: Host, directory: str) -> dict[str, Found]:
     """The spec files that are ours by name, in any folder of specs."""
     paths = [path for path in files(host, directory) if _OURS.match(path.rpartition("/")[2])]
-    return {path: disk.found(host, path) for path in paths}
+    return {path: _found(host, path) for path in paths}
+
+
+def _found(host: Host, path: str) -> Found:
+    """What is at a path, as far as it tells whether a spec is right; of a recording too."""
+    target = host.link(path).value
+    if target is not None:
+        return Found(State("link", target=target))
+    status, _reason = host.status(path)
+    if status is None:
+        return Found()
+    content, _reason = host.read_bytes(path) if status.kind == "file" else (b"", None)
+    return Found(State(status.kind, status.mode, status.uid, status.gid), content or b"")
 
 
 def is_right(found: Found, text: str) -> bool:

@@ -348,6 +348,14 @@ def test_a_check_finds_nothing_where_all_is_right_and_what_is_stale(node, tmp_pa
     assert "/dev/accel/accel9" in dead[3]
 
 
+def test_a_link_in_the_place_of_a_spec_is_nobodys_spec(node, tmp_path):
+    files = {"/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": "", SPEC: ("link", "/etc/mine.json")}
+    host = node({**GAUDI, **files})
+    wish = {**WISH, "on_conflict": "refuse"}
+    plan = usecase.decide(usecase.observe(host, wish)._replace(python=PYTHON, engines=()), wish)
+    assert [str(one) for one in plan.blockers] == [f"cannot make {SPEC}: a link, expected a file or none; remove it"]
+
+
 def test_a_check_lints_what_others_made(node):
     other = {"cdiVersion": "0.5.0", "kind": "intel.com/gaudi"}
     device = {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/gone"}]}}
