@@ -92,7 +92,7 @@ _BEFORE_BOOT_PACKAGES = {
     "etc/dpkg/dpkg.cfg.d/small": "".join(f"path-exclude={pattern}\n" for pattern in _LEFT_OUT) + "force-unsafe-io\n",
     "etc/apt/apt.conf.d/90small": 'APT::Install-Recommends "false";\nAcquire::Languages "none";\n',
     "usr/sbin/policy-rc.d": "#!/bin/sh\nexit 101\n",
-    "etc/default/grub.d/machine.cfg": "GRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_DISABLE_LINUX_UUID=true\n"
+    "etc/default/grub.d/00-machine.cfg": "GRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_DISABLE_LINUX_UUID=true\n"
     'GRUB_CMDLINE_LINUX_DEFAULT="quiet systemd.show_status=yes"\n'
     # less to compute at each boot: no tests of ciphers, no picture
     'GRUB_CMDLINE_LINUX="console=ttyS0 net.ifnames=0 mitigations=off audit=0 apparmor=0 cryptomgr.notests'
