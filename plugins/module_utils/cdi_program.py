@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .host import command, disk
+from .host import disk
 from .host.door import Host
 from .model.errors import OpsError
 from .model.plan import State
@@ -85,13 +85,15 @@ def _make(root: str, wish: Asked, is_whole: bool) -> int:
 def _made_nodes(host: Host, looks: Sequence[Look]) -> bool:
     """Have the makers' programs make device files that are missing. False: there is nothing to be done."""
     programs = [argv for one in looks for needs in one.needs for argv in needs.again]
-    if not host.is_live:
+    if not programs or not host.is_live:
         return False
+    from .host import command  # where it is needed only: it brings subprocess along
+
     for argv in dict.fromkeys(programs):
         ran = command.run(host, argv, _MAKE_SECONDS)
         if ran.reason is not None:
             _said(ran.reason, 0)
-    return bool(programs)
+    return True
 
 
 def _write(host: Host, path: str, text: str) -> None:
