@@ -96,12 +96,22 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     asked = _asked(wish)
     if wish["state"] == "absent":
         return _plan(seen, asked, dict.fromkeys((PROGRAM, cdi_files.SERVICE, cdi_files.PATH)), {}, {})
+    if _is_nothing_here(seen, asked):
+        return Plan()
+    if seen.python is None and not seen.is_live:
+        return Plan(deferred=("CDI specs: no Python in this root for the program that makes them",))
     blockers = tuple(_blockers(seen, asked))
     if blockers:
         return Plan(blockers=blockers)
     files = {PROGRAM: seen.program, **cdi_files.units(seen.python or "")}
     wanted = None if seen.looks is None else cdi_specs.wanted(seen.looks, asked)
     return _plan(seen, asked, files, LINKS, wanted)
+
+
+def _is_nothing_here(seen: Seen, asked: Asked) -> bool:
+    """A node without a device to make a spec for, and nothing on it that was made for one."""
+    is_clean = not seen.present and all(found.state.kind == "absent" for found in seen.files.values())
+    return seen.looks == () and asked.makers is None and is_clean
 
 
 def _asked(wish: Mapping[str, Any]) -> Asked:
