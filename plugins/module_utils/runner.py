@@ -125,8 +125,11 @@ def committed(call: Call) -> Outcome:
     engine = engine_of(call)
     if call.is_check or not engine.store.is_there():
         engine.peek()
-        is_open = engine.journal is not None and engine.journal.run == engine.run
-        return Outcome(is_open, {**_nothing(), "journal": engine.journal.id if is_open and engine.journal else None})
+        journal = engine.journal  # one that could not be joined has raised
+        is_due = engine.host.is_live and bool(engine.due())
+        return Outcome(
+            journal is not None or is_due, {**_nothing(), "journal": None if journal is None else journal.id}
+        )
     with engine.begun():
         is_open = engine.journal is not None
         engine.join()
@@ -143,10 +146,12 @@ def recovered(call: Call) -> Outcome:
     if not engine.store.is_there():
         return Outcome(False, {**_nothing(), "taken_back": []})
     if call.is_check:
-        journal = engine.store.journal()
-        halves = () if journal is None else journal.unfinished
-        return Outcome(bool(halves), {**_nothing(), "taken_back": [step.key for one in halves for step in one.steps]})
+        engine.generations()
+        halves, is_made = engine.foresee_recovery()
+        is_changed = bool(halves) or is_made or (engine.host.is_live and bool(engine.due()))
+        return Outcome(is_changed, {**_nothing(), "taken_back": [step.key for one in halves for step in one.steps]})
     with engine.begun(call.wish["on_conflict"]):
+        engine.generations()  # what is damaged is told here too
         number, is_left = None, False
         if engine.journal is not None:
             is_left = engine.journal.run != engine.run and not engine.may_adopt(engine.journal)
@@ -197,7 +202,7 @@ def sealed(call: Call) -> Outcome:
         return Outcome(False, _nothing())
     if call.is_check:
         engine.peek()
-        return Outcome(engine.journal is not None or len(engine.generations()) > 1, _nothing())
+        return Outcome(engine.journal is not None or not engine.is_sealed(), _nothing())
     with engine.begun():
         engine.join()
         number = engine.commit()

@@ -188,7 +188,7 @@ def sync_folders(folders: Iterable[str]) -> None:
     for folder in sorted(set(folders)):
         try:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         try:
             os.fsync(handle)
@@ -211,13 +211,16 @@ def set_value(host: Host, path: str, value: str) -> None:
 
 
 def content_of(real: str) -> Optional[bytes]:
-    """A whole file, or None where there is none."""
+    """A whole file, or None where there is none. What is no file is an OSError: a FIFO would be waited for."""
     try:
-        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        return _whole(handle, os.fstat(handle).st_size)
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            raise OSError(errno.EINVAL, "not a file", real)
+        return _whole(handle, seen.st_size)
     finally:
         os.close(handle)
 
@@ -226,8 +229,22 @@ def names_in(real: str) -> tuple[str, ...]:
     """The sorted names in a folder; none where there is no folder."""
     try:
         return tuple(sorted(os.listdir(real)))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
+
+
+def status_of(real: str) -> Optional[tuple[str, int, int]]:
+    """Kind, mode and owner of a path, links not followed, or None where nothing is."""
+    try:
+        seen = os.lstat(real)
+    except FileNotFoundError:
+        return None
+    return KINDS.get(stat.S_IFMT(seen.st_mode), "other"), stat.S_IMODE(seen.st_mode), seen.st_uid
+
+
+def is_trusted(owner: int) -> bool:
+    """Whether what a user owns may be believed: this process's own user, and root."""
+    return owner in (0, os.geteuid())
 
 
 def put(real: str, content: bytes, lasts: bool = True) -> None:

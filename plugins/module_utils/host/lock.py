@@ -55,7 +55,7 @@ def is_over(told: str) -> bool:
     number, _slash, start = rest.partition("/")
     if boot != now().boot:
         return True
-    return _started(int(number)) != start if number.isdigit() else False
+    return _started(int(number)) != start if number.isdecimal() else False
 
 
 def _started(number: int) -> str:

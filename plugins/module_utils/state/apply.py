@@ -70,6 +70,7 @@ def do(host: Host, steps: Sequence[Step], mark: str, content: Content, keep: Seq
     made: dict[int, str] = {}
     try:
         for folder in folders:
+            check(host, folder)
             disk.make_folder(disk.place(host, folder.path), folder.after)
         for number, step in paths:
             if step.after.kind in ("file", "link"):
@@ -111,6 +112,16 @@ def check(host: Host, step: PathStep) -> None:
     is_made = step.after.kind == "dir" and step.before.kind == "absent"
     if not seen.state.is_same(step.before) and not (is_made and seen.state.kind == "dir"):
         raise conflict(step.path, seen.state.text(), step.before.text())
+    if seen.state.kind not in ("absent", "file", "link") and not (
+        seen.state.kind == "dir" and step.after.kind in ("absent", "dir")
+    ):
+        raise ConflictError(
+            "change",
+            step.path,
+            seen.state.text(),
+            "a file, a link, or nothing",
+            "look at it, and move it away: it could not be put back",
+        )
     if seen.hard_links > 1:
         raise ConflictError(
             "change",
@@ -270,10 +281,19 @@ def _missing(host: Host, path: str) -> list[PathStep]:
     folder = path.rpartition("/")[0]
     while folder and not host.exists(folder):
         there: Found = disk.found(host, folder)
+        if there.state != ABSENT:
+            raise _no_folder(folder, f"{there.state.text()}, which leads nowhere")
         after = State("dir", 0o755, *there.owner)
         found.insert(0, PathStep(folder, ABSENT, after, b"", b"", f"the folder of {path}"))
         folder = folder.rpartition("/")[0]
+    status, _reason = host.status(folder or "/")
+    if status is not None and status.kind != "dir":
+        raise _no_folder(folder, status.kind)
     return found
+
+
+def _no_folder(path: str, found: str) -> ConflictError:
+    return ConflictError("make a file in", path, found, "a folder", "look at it, and make it a folder")
 
 
 def unlike(host: Host, steps: Iterable[Step]) -> Mapping[str, str]:

@@ -121,12 +121,21 @@ class Engine:
             owner = {"run": self.journal.run, "at": self.journal.at}
             raise _busy(self.journal.run, {"owner": owner, "journal": self.journal.id}, self.journal.at)
 
+    def foresee_recovery(self) -> tuple[tuple[Batch, ...], bool]:
+        """For check mode: what recovery would take back, and whether it would make a generation of the rest."""
+        journal = self.store.journal()
+        if journal is None or self._is_committed(journal):
+            return (), False
+        done = [batch for batch in journal.batches if batch.number in journal.done]
+        is_free = journal.run == self.run or self.may_adopt(journal)
+        return journal.unfinished, is_free and bool(history.net(done))
+
     # What is known
 
     def known(self) -> dict[str, Step]:
         """The last step known of each thing that this collection changed here."""
         batches = self.journal.batches if self.journal is not None else ()
-        return history.known(self.store.generations(), batches)
+        return history.known((*self.store.forgotten(), *self.store.generations()), batches)
 
     def due(self) -> tuple[Derived, ...]:
         """Derived things that must be made again."""
@@ -295,7 +304,7 @@ class Engine:
         if not oldest <= number <= newest:
             expected = f"a number from {oldest} to {newest}"
             raise InputError("go back to", f"generation {number}", "no such generation", expected, "choose one")
-        needed = apply.back(self.host, history.since(generations, number), on_conflict)
+        needed = apply.back(self.host, history.since(generations, number, self.store.forgotten()), on_conflict)
         if not needed:
             return Plan()
         derived, restarts = history.touched(one for one in generations if one.number > number)
@@ -311,7 +320,7 @@ class Engine:
     def prune(self, keep: int) -> list[int]:
         """Forget all generations but the newest ``keep``; the way back to those forgotten is gone."""
         generations = self.store.generations()
-        gone = [one.number for one in generations[: max(0, len(generations) - keep)]]
+        gone = generations[: max(0, len(generations) - keep)]
         self.store.forget_generations(gone)
         named: set[str] = set()
         for one in self.store.generations():
@@ -319,13 +328,16 @@ class Engine:
         for batch in self.journal.batches if self.journal is not None else ():
             named |= history.objects_of(batch.steps)
         self.store.drop_objects(named)
-        return gone
+        return [one.number for one in gone]
+
+    def is_sealed(self) -> bool:
+        """Whether all that was changed is one generation, numbered 1, or nothing is."""
+        return [one.number for one in self.generations()] in ([], [1])
 
     def seal(self) -> bool:
         """Make all generations one, numbered 1: the root becomes an image. False: it was so."""
-        generations = self.store.generations()
-        if len(generations) > 1 or (generations and generations[0].number != 1):
-            self.store.seal(history.squashed(generations))
+        if not self.is_sealed():
+            self.store.seal(history.squashed(self.store.generations()))
             return True
         return False
 
@@ -367,7 +379,7 @@ def anonymous() -> str:
 
 
 def _name(parent: int, run: str) -> str:
-    return f"{parent + 1}-{digest(f'{run} {_moment()}'.encode())[:12]}"
+    return f"{parent + 1}-{digest(f'{run} {_moment()}'.encode('utf-8', 'backslashreplace'))[:12]}"
 
 
 def _moment() -> dict[str, Any]:

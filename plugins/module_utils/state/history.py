@@ -99,12 +99,12 @@ def known(generations: Iterable[Generation], batches: Iterable[Batch]) -> dict[s
     return found
 
 
-def since(generations: Sequence[Generation], number: int) -> tuple[Step, ...]:
+def since(generations: Sequence[Generation], number: int, forgotten: Sequence[Generation] = ()) -> tuple[Step, ...]:
     """One step for each thing that was changed since generation ``number``; to go back is to take them back.
 
     The step is ours where the version *before* it is, so that what a human had is his again when it is put back.
     """
-    before = known([one for one in generations if one.number <= number], ())
+    before = known([*forgotten, *(one for one in generations if one.number <= number)], ())
     steps = []
     for step in net(Batch(one.number, "", one.steps, (), ()) for one in generations if one.number > number):
         if isinstance(step, PathStep):

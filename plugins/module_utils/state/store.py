@@ -5,11 +5,13 @@
 
 ``objects/<sha256>`` contents · ``journal/<id>.jsonl`` the open journal · ``generations/<n>/manifest.json`` ·
 ``generations/sealed`` and ``generations/gone-<n>`` while those are made one, or forgotten · ``current`` a link to the
-newest generation, whose swap is the commit · ``due.json`` what must still be made or restarted · ``lock``.
+newest generation, whose swap is the commit · ``forgotten.json`` what forgotten generations changed in all: their files
+are still known as ours · ``due.json`` what must still be made or restarted · ``lock``.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
@@ -26,19 +28,56 @@ from .record import Journal
 STATE = "/var/lib/accelerator-ops"
 
 
-def damaged(what: str, found: str) -> RecoveryError:
+_KINDS = {
+    "": "dir",
+    "objects": "dir",
+    "journal": "dir",
+    "generations": "dir",
+    "current": "link",
+    "forgotten.json": "file",
+    "due.json": "file",
+    "lock": "file",
+}
+"""What each thing of the folder is, where it is there."""
+
+_NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
+
+
+def damaged(what: str, found: str, next_step: str = f"restore {STATE} from a backup") -> RecoveryError:
     """The error for a state folder that somebody changed. Nothing on the node is touched then."""
-    return RecoveryError(
-        "use", f"the state in {STATE}", f"{what}: {found}", "what was written there", f"restore {STATE} from a backup"
-    )
+    return RecoveryError("use", f"the state in {STATE}", f"{what}: {found}", "what was written there", next_step)
 
 
 class Store:
     """The state folder of one root. Its functions raise OSError, and RecoveryError for what is damaged."""
 
     def __init__(self, host: Host) -> None:
-        self._base = disk.place(host, STATE)
+        # a human may have put a link in its place, to another disk; it leads inside the root, as on the node itself
+        self._base = disk.place(host, host.real_path(STATE))
         self.lock = Lock(f"{self._base}/lock")
+        self._judge()
+
+    def _judge(self) -> None:
+        """Raise RecoveryError where something here is of another kind, or where somebody else could write to it."""
+        for name, wanted in _KINDS.items():
+            status = disk.status_of(f"{self._base}/{name}".rstrip("/"))
+            if status is None:
+                continue
+            kind, mode, owner = status
+            if kind != wanted:
+                raise damaged(name or "the folder", f"a {kind}, not a {wanted}")
+            if not disk.is_trusted(owner) or (kind != "link" and mode & 0o022):
+                found = f"{kind} {mode:04o} of user {owner}: it can be changed by others than root"
+                step = "see what they changed, and give it back: chown -R root:root, chmod -R go-w"
+                raise damaged(name or "the folder", found, step)
+
+    def _content(self, name: str) -> Optional[bytes]:
+        try:
+            return disk.content_of(f"{self._base}/{name}")
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                raise damaged(name, "not a file") from None
+            raise
 
     def is_there(self) -> bool:
         """Whether there is a state folder at all."""
@@ -59,7 +98,7 @@ class Store:
         folder = f"{self._base}/objects"
         there = set(disk.names_in(folder))
         for name, content in {digest(content): content for content in contents}.items():
-            if name not in there or disk.content_of(f"{folder}/{name}") != content:
+            if name not in there or self._content(f"objects/{name}") != content:
                 disk.put(f"{folder}/{name}", content, lasts=False)
         disk.sync_folders(
             [folder]
@@ -67,7 +106,7 @@ class Store:
 
     def content(self, sha256: str) -> bytes:
         """A stored content."""
-        content = disk.content_of(f"{self._base}/objects/{sha256}")
+        content = self._content(f"objects/{sha256}")
         if content is None or digest(content) != sha256:
             found = "not there" if content is None else "its content is another one"
             raise damaged(f"objects/{sha256}", found)
@@ -90,7 +129,7 @@ class Store:
         if len(names) > 1:
             raise damaged("journal", f"{len(names)} journals")
         for name in names:
-            content = disk.content_of(f"{self._base}/journal/{name}") or b""
+            content = self._content(f"journal/{name}") or b""
             try:
                 return record.read(name[: -len(".jsonl")], content)
             except ValueError as error:
@@ -124,7 +163,7 @@ class Store:
         if target is None:
             return 0
         number = target.rpartition("/")[2]
-        if not number.isdigit():
+        if not _is_number(number):
             raise damaged("current", f"it leads to {target}")
         return int(number)
 
@@ -135,15 +174,15 @@ class Store:
             return (self._opened("generations/sealed/manifest.json", sealed),)
         current = self.current()
         self._later(current)
-        there = sorted(int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit())
+        there = sorted(int(name) for name in disk.names_in(f"{self._base}/generations") if _is_number(name))
         numbers = [number for number in there if number <= current]
         if current and (not numbers or numbers != list(range(numbers[0], current + 1))):
             raise damaged("generations", f"numbers {numbers} up to current {current}")
         return tuple(self._generation(number) for number in numbers)
 
     def _generation(self, number: int) -> Generation:
-        name = f"generations/{number}/manifest.json"
-        content = disk.content_of(self._manifest(number))
+        name = _manifest(number)
+        content = self._content(name)
         if content is None:
             raise damaged(name, "not there")
         found = self._opened(name, content)
@@ -165,13 +204,24 @@ class Store:
         except ValueError as error:
             raise damaged(name, str(error)) from None
 
-    def forget_generations(self, numbers: Iterable[int]) -> None:
-        """Remove generations, the oldest first. Each goes in one step: none is ever seen without its manifest."""
-        for number in numbers:
-            gone = f"{self._base}/generations/gone-{number}"
-            disk.swap(f"{self._base}/generations/{number}", gone)
+    def forgotten(self) -> tuple[Generation, ...]:
+        """What the forgotten generations changed, as one; none where nothing was forgotten."""
+        content = self._content("forgotten.json")
+        return () if content is None else (self._opened("forgotten.json", content),)
+
+    def forget_generations(self, gone: Sequence[Generation]) -> None:
+        """Remove generations, the oldest first. Each goes in one step: none is ever seen without its manifest.
+
+        What they changed is noted before, and stays known as ours.
+        """
+        if gone:
+            all_gone = history.squashed((*self.forgotten(), *gone))
+            disk.put(f"{self._base}/forgotten.json", history.manifest(all_gone))
+        for number in [one.number for one in gone]:
+            going = f"{self._base}/generations/gone-{number}"
+            disk.swap(f"{self._base}/generations/{number}", going)
             disk.sync_folders([f"{self._base}/generations"])
-            disk.remove_tree(gone)
+            disk.remove_tree(going)
 
     def seal(self, generation: Generation) -> None:
         """Make ``generation``, numbered 1, the only one. Its manifest beside the others hides them: the commit."""
@@ -181,13 +231,13 @@ class Store:
 
     def _sealed(self) -> Optional[bytes]:
         """The manifest that hides all others, where sealing was cut off."""
-        return disk.content_of(f"{self._base}/generations/sealed/manifest.json")
+        return self._content("generations/sealed/manifest.json")
 
     def _end_sealing(self) -> None:
         manifest = self._sealed()
         if manifest is not None:
             for name in disk.names_in(f"{self._base}/generations"):
-                if name.isdigit():
+                if _is_number(name):
                     disk.remove_tree(f"{self._base}/generations/{name}")
             self.commit(self._opened("generations/sealed/manifest.json", manifest))
         disk.remove_tree(f"{self._base}/generations/sealed")
@@ -207,25 +257,22 @@ class Store:
 
     def _later(self, current: int) -> list[int]:
         """Generations after the current one. A crash leaves one, and its journal; others mean a change by hand."""
-        later = [int(name) for name in disk.names_in(f"{self._base}/generations") if name.isdigit()]
+        later = [int(name) for name in disk.names_in(f"{self._base}/generations") if _is_number(name)]
         later = sorted(number for number in later if number > current)
-        whole = [number for number in later if disk.content_of(self._manifest(number)) is not None]
+        whole = [number for number in later if self._content(_manifest(number)) is not None]
         if whole and not self._is_explained(whole):
             raise damaged("current", f"generation {current or 'none'}, and generation {whole[-1]} is there")
         return later
 
-    def _manifest(self, number: int) -> str:
-        return f"{self._base}/generations/{number}/manifest.json"
-
     def _is_explained(self, whole: Sequence[int]) -> bool:
         journal = self._generation(whole[-1]).journal
-        return len(whole) == 1 and disk.content_of(f"{self._base}/journal/{journal}.jsonl") is not None
+        return len(whole) == 1 and self._content(f"journal/{journal}.jsonl") is not None
 
     # What is due
 
     def due(self) -> dict[str, dict[str, Any]]:
         """What must still be made (``derived``) or started anew (``restart``), by its key."""
-        content = disk.content_of(f"{self._base}/due.json")
+        content = self._content("due.json")
         if content is None:
             return {}
         try:
@@ -242,3 +289,11 @@ class Store:
         """Remove the lock file (of a golden image: nobody has it)."""
         disk.remove(f"{self._base}/lock")
         disk.sync_folders([self._base])
+
+
+def _manifest(number: int) -> str:
+    return f"generations/{number}/manifest.json"
+
+
+def _is_number(name: str) -> bool:
+    return name.isdecimal() and name.isascii()

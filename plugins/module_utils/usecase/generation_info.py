@@ -18,9 +18,8 @@ from ..state.store import STATE
 
 def observe(host: Host, to: Optional[int]) -> dict[str, Any]:
     """Generations, open journal, what is due, what was changed since, and the way back to ``to``."""
-    engine = Engine(host, Caller("generation_info", "", ""))
     try:
-        return _observe(engine, to)
+        return _observe(Engine(host, Caller("generation_info", "", "")), to)
     except OSError as error:
         raise ProbeError(
             "read", STATE, error.strerror or str(error), "a folder that can be read", "run as root"
