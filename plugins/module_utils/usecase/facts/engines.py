@@ -176,7 +176,7 @@ def _unread(reason: str, config_version: Optional[int] = None) -> Read:
 
 
 def _containerd(host: Host, path: str, version: Version) -> Read:
-    documents, reason = _documents(host, path)
+    documents, reason = _documents(host, path, version)
     if reason is not None:
         return _unread(reason)
     config_version = documents[0].version if documents else None
@@ -201,7 +201,7 @@ def _containerd(host: Host, path: str, version: Version) -> Read:
     )
 
 
-def _documents(host: Host, root: str) -> tuple[list[rules.Document], Optional[str]]:
+def _documents(host: Host, root: str, daemon: Version) -> tuple[list[rules.Document], Optional[str]]:
     """The root file and what it imports, in the order of their reading; why that is not known."""
     found: list[rules.Document] = []
     pending = [root]
@@ -215,7 +215,7 @@ def _documents(host: Host, root: str) -> tuple[list[rules.Document], Optional[st
         if reason is not None:
             return found, reason
         if table:
-            version = rules.version_of(table, found[0].version if found else 1)
+            version = rules.taken_as(rules.version_of(table, found[0].version if found else 1), daemon)
             found.append(rules.Document(path, table, version))
         imports = table.get("imports")
         for pattern in imports if isinstance(imports, list) else ():
