@@ -116,10 +116,8 @@ FAULTS = (
     Fault(
         "the swap of current is not synced",
         "host/disk.py",
-        '    made = stage(real, f".{os.path.basename(real)}.tmp", State("link", target=target), b"")\n'
-        "    swap(made, real)\n    sync_folders([os.path.dirname(real)])\n",
-        '    made = stage(real, f".{os.path.basename(real)}.tmp", State("link", target=target), b"")\n'
-        "    swap(made, real)\n",
+        "    swap(made, real)\n    sync_folders([os.path.dirname(real)])\n\n\ndef target_of",
+        "    swap(made, real)\n\n\ndef target_of",
         "lost writes",
         "few files",
         400,
@@ -193,9 +191,9 @@ FAULTS = (
     Fault(
         "generations go while they can still be seen",
         "state/store.py",
-        '            gone = f"{self._base}/generations/gone-{number}"\n'
-        '            disk.swap(f"{self._base}/generations/{number}", gone)\n',
-        '            gone = f"{self._base}/generations/{number}"\n',
+        '            going = f"{self._base}/generations/gone-{number}"\n'
+        '            disk.swap(f"{self._base}/generations/{number}", going)\n',
+        '            going = f"{self._base}/generations/{number}"\n',
         "kills",
         "prune",
         60,
