@@ -44,6 +44,7 @@ class Engine:
         self.run = caller.run
         self.journal: Optional[Journal] = None
         self.had_half = False
+        self._is_done = False
         self.taken_back: list[str] = []
 
     # To begin
@@ -59,8 +60,27 @@ class Engine:
         try:
             self._recover(on_conflict)
             yield
+        except OSError as error:
+            raise self._unwritten(error) from None
         finally:
             self.store.lock.release()
+
+    def _unwritten(self, error: OSError) -> ApplyError:
+        """The error for state that could not be written: it says how the node was left."""
+        journal = None if self.journal is None else self.journal.id
+        told = unwritable(error)
+        if not self._is_done:
+            is_half = self.journal is not None and bool(self.journal.unfinished)
+            told.details = {"left": "half done" if is_half else "as before", "journal": journal}
+            return told
+        return ApplyError(
+            "commit in",
+            STATE,
+            f"{told.found} (all steps are done, and stay so in the open journal {journal})",
+            told.expected,
+            "see that the file system has room and is writable, then run again: it goes on from there",
+            {"left": "done, not committed", "journal": journal},
+        )
 
     def _recover(self, on_conflict: str) -> None:
         """Take back what a crash left half done, and finish what it left committed."""
@@ -172,6 +192,7 @@ class Engine:
             verify()
             self._held()
             self._write([{"t": "done", "batch": number, **_moment()}])
+            self._is_done = True
         except (OpsError, OSError) as error:
             raise self._failed(batch, error) from None
         if self.host.is_live:  # not before it is done: what is taken back is made again only where it is still due

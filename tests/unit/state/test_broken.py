@@ -8,12 +8,17 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 
 import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils import runner
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
-from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ConflictError, RecoveryError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import (
+    ApplyError,
+    ConflictError,
+    RecoveryError,
+)
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
 
 A, B, C = "/etc/a.conf", "/etc/b.conf", "/etc/c.conf"
@@ -181,3 +186,42 @@ def test_check_mode_foresees_what_becomes_of_a_journal_of_a_run_that_is_over(nod
 
 def test_a_name_of_a_run_that_is_no_text_is_taken(node):
     assert node.files({A: "1"}, run="\udcff\n" + "x" * 5000).changed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system of its own")
+def test_a_full_disk_leaves_the_node_as_before_or_says_what_is_done(node, tmp_path):
+    lefts = set()
+    for free in range(10):
+        root = tmp_path / str(free)
+        root.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,nr_inodes=60", "none", root]).returncode:
+            pytest.skip("no right to mount")
+        try:
+            lefts.add(_full(type(node)(root), free))
+        finally:
+            subprocess.run(["umount", "-l", root], check=True)
+    assert lefts == {"as before", "done, not committed", "committed"}
+
+
+def _full(node, free):
+    """How a change was left that was made with so many files free, after looking whether that is so."""
+    for folder in ("etc", "var/lib"):
+        (node.root / folder).mkdir(parents=True)
+    zero = node.listing()
+    node.files({A: "1", B: "2"})
+    before, number = node.listing(), 0
+    while os.statvfs(node.root).f_ffree > free:
+        (node.root / f"full-{number}").touch()
+        number += 1
+    left = "committed"
+    try:
+        node.files({B: None} if free < 4 else {A: "4", C: "3"})
+    except ApplyError as error:
+        left = str(error.details["left"])
+    for one in range(number):
+        (node.root / f"full-{one}").unlink()
+    assert (node.listing() == before) == (left == "as before")
+    assert node.generation(runner.recovered).results["generation"] == (2 if left == "done, not committed" else None)
+    node.generation(runner.rolled_back, to=0)
+    assert node.listing() == zero
+    return left
