@@ -383,6 +383,18 @@ def molecule(house: House) -> Outcome:
     return Outcome(tests, 0)
 
 
+def vm(house: House) -> Outcome:
+    """The playbooks on a machine with a kernel of its own, which boots anew and loses its power."""
+    tool = house.develop()
+    env = house.test_environment(tool)
+    status, text = run([tool.program("python"), "tests/vm/image.py"], env)
+    last = ([line for line in text.splitlines() if line.strip()] or ["it said nothing"])[-1]
+    if status:
+        return Outcome(0, 0, not_run=last) if status == 3 else Outcome(0, 1, note=last)
+    command = [tool.program("python"), "-m", "pytest", "-v", "--capture=no", "tests/vm"]
+    return pytest_outcome(*run(command, env))
+
+
 def _with_podman(house: House, tool: Venv) -> str:
     """The collections path with the collection that starts and reaches containers, which only Molecule needs."""
     beside = surroundings.community_collections(tool, COMMUNITY_PACKAGES[house.newest], "containers.podman")
@@ -411,6 +423,8 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
     layers["cdi-podman"] = cdi_podman
     layers["prepare"] = prepare
     layers["molecule"] = molecule
+    if all_cores:
+        layers["vm"] = vm
     return layers
 
 

@@ -71,6 +71,7 @@ def test_it_boots_a_kernel_of_its_own(guest: Guest) -> None:
 WISH: dict[str, object] = {
     "accelerator_kernel": {"blacklist": ["virtio_gpu"], "sysctl": {"vm.swappiness": 17}},
     "accelerator_blacklist_rivals": "never",
+    "accelerator_cdi_specs": False,
     "accelerator_modules_load": "nbd",
     "accelerator_hugepages_2m": 16,
     "accelerator_command_line": "iommu=pt",
@@ -143,7 +144,8 @@ def state(guest: Guest) -> dict[str, list[str]]:
 def test_prepare_comes_through_a_power_cut(guest: Guest, drawn: random.Random, seen: dict[str, Any]) -> None:
     seen["before"], seen["state before"] = guest.listing(), state(guest)
     recovered = recovered_after_cut(guest, drawn, "accelerator.ops.prepare", **WISH)
-    assert guest.play("accelerator.ops.prepare", **WISH).status == 0
+    played = guest.play("accelerator.ops.prepare", **WISH)
+    assert played.status == 0, played.text
     seen["after"] = guest.listing()
     assert settled(recovered) in (settled(seen["before"]), settled(seen["after"]))
     assert differences(settled(seen["before"]), settled(seen["after"])).keys() == OURS
@@ -180,7 +182,8 @@ def test_it_lasts_over_a_boot(guest: Guest, seen: dict[str, Any]) -> None:
 
 def test_rollback_comes_through_a_power_cut(guest: Guest, drawn: random.Random, seen: dict[str, Any]) -> None:
     recovered = recovered_after_cut(guest, drawn, "accelerator.ops.rollback", accelerator_generation=0)
-    assert guest.play("accelerator.ops.rollback", accelerator_generation=0).status == 0
+    played = guest.play("accelerator.ops.rollback", accelerator_generation=0)
+    assert played.status == 0, played.text
     assert settled(recovered) in (settled(seen["after"]), settled(seen["before"]))
     assert differences(settled(seen["before"]), settled(guest.listing())) == {}
 
