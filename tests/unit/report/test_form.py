@@ -68,7 +68,7 @@ def changed(where: str, value: Any) -> dict[str, Any]:
          "expected a number"),
         (changed("devices.0.extra", 1), "devices.0.extra is in no document of schema 1"),
         (changed("kernel", [1]), "kernel is a list, expected a mapping"),
-        (changed("engines", {}), "engines is a mapping, expected null"),
+        (changed("engines", {}), "engines is a mapping, expected a list"),
     ],
 )  # fmt: skip
 def test_the_first_wrong_place_is_named(facts: Any, line: str) -> None:
