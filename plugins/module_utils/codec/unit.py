@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Optional
 
 _SHOWN = re.compile(r"path=(\S*) ; argv\[\]=(.*?) ; ignore_errors=")
 _PREFIXES = "@-:+!|"  # of the first word of a command line
@@ -44,6 +45,18 @@ def command_line(value: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     return tuple(words)
+
+
+def flag(argv: Sequence[str], *names: str) -> Optional[str]:
+    """The value of an option of a command line, given as one word or as two; the last one counts."""
+    found = None
+    for number, word in enumerate(argv):
+        for name in names:
+            if word == name and number + 1 < len(argv):
+                found = argv[number + 1]
+            elif word.startswith(name + "="):
+                found = word[len(name) + 1 :]
+    return found
 
 
 def shown_properties(text: str) -> dict[str, str]:

@@ -116,7 +116,7 @@ def look(host: Host, name: str) -> Optional[Seen]:
     flavour = FLAVOURS[name]
     service = services.find(host, flavour.services)
     own = service.argv[0] if service is not None and service.argv and not flavour.is_embedded else None
-    binary = own or flavour.binary or services.program(host, "containerd")
+    binary = own or flavour.binary or command.find(host, "containerd")
     if binary is None or (service is None and not host.exists(binary)):
         return None
     root = (None if flavour.is_embedded or service is None else service.flag("--config", "-c")) or flavour.root

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..codec import toml
-from ..host import disk
+from ..host import command, disk
 from ..host.door import Host
 from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 def look(host: Host) -> Optional[Seen]:
     """What is found of CRI-O, or None where there is none. Raises ProbeError."""
     service = services.find(host, ("crio.service",))
-    binary = (service.argv[0] if service is not None and service.argv else None) or services.program(host, "crio")
+    binary = (service.argv[0] if service is not None and service.argv else None) or command.find(host, "crio")
     if binary is None:
         return None
     root = (service.flag("--config", "-c") if service is not None else None) or ROOT

@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 def look(host: Host) -> Optional[Seen]:
     """What is found of Docker, or None where there is none. Raises ProbeError."""
     service = services.find(host, ("docker.service",))
-    binary = (service.argv[0] if service is not None and service.argv else None) or services.program(host, "dockerd")
+    binary = (service.argv[0] if service is not None and service.argv else None) or command.find(host, "dockerd")
     if binary is None:
         return None
     path = (service.flag("--config-file") if service is not None else None) or CONFIG

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..codec import toml
-from ..host import disk
+from ..host import command, disk
 from ..host.door import Host
 from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, file_step
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of Podman, or None where there is none. Raises ProbeError."""
-    binary = services.program(host, "podman")
+    binary = command.find(host, "podman")
     if binary is None:
         return None
     files: dict[str, Mapping[str, Any]] = {}

@@ -12,12 +12,8 @@ from typing import NamedTuple, Optional
 from ..codec import unit
 from ..host import command
 from ..host.door import Host
+from ..host.drop_ins import unit_texts
 
-_UNIT_FOLDERS = (
-    *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"),
-    *("/usr/lib/systemd/system", "/lib/systemd/system"),
-)
-_BIN_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _PROPERTIES = "LoadState,ActiveState,ExecStart,KillMode"
 _ASK_SECONDS = 20.0
 _NUMBERS = re.compile(r"(?:^|[\s:])v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
@@ -35,14 +31,8 @@ class Service(NamedTuple):
     is_active: bool
 
     def flag(self, *names: str) -> Optional[str]:
-        """The value of an option of the command line, given as one word or as two."""
-        for number, word in enumerate(self.argv):
-            for name in names:
-                if word == name and number + 1 < len(self.argv):
-                    return self.argv[number + 1]
-                if word.startswith(name + "="):
-                    return word[len(name) + 1 :]
-        return None
+        """The value of an option of the command line."""
+        return unit.flag(self.argv, *names)
 
 
 def find(host: Host, names: Iterable[str]) -> Optional[Service]:
@@ -57,7 +47,7 @@ def _service(host: Host, name: str) -> Optional[Service]:
     if shown.get("LoadState") == "loaded":
         argv = unit.command_line(shown["ExecStart"])
         return Service(name, argv, shown.get("KillMode", ""), shown.get("ActiveState") == "active")
-    texts = _unit_texts(host, name)
+    texts = unit_texts(host, name)
     if not texts:
         return None
     said = unit.directives(texts, "Service")
@@ -65,40 +55,23 @@ def _service(host: Host, name: str) -> Optional[Service]:
     return Service(name, argv, (said.get("KillMode") or ["control-group"])[-1], False)
 
 
-def _unit_texts(host: Host, name: str) -> list[str]:
-    """The unit's file in force and its drop-ins; of several drop-ins with one name only the first folder's counts."""
-    main = next((text for text in (host.read(f"{folder}/{name}").value for folder in _UNIT_FOLDERS) if text), None)
-    if main is None:
-        return []
-    places: dict[str, str] = {}
-    for folder in _UNIT_FOLDERS:
-        for drop_in in host.list(f"{folder}/{name}.d").value or ():
-            if drop_in.endswith(".conf"):
-                places.setdefault(drop_in, f"{folder}/{name}.d/{drop_in}")
-    return [main, *(host.read(places[drop_in]).value or "" for drop_in in sorted(places))]
-
-
-def program(host: Host, name: str) -> Optional[str]:
-    """Where a program is, or None."""
-    return next((place for place in (f"{folder}/{name}" for folder in _BIN_FOLDERS) if host.exists(place)), None)
-
-
 def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Version]:
     """What the program says of itself; where it cannot be asked, what dpkg says of its package. None: unknown."""
     ran = command.run(host, (binary, "--version"), _ASK_SECONDS)
     if ran.reason is None:
-        return _version_in(ran.stdout)
+        return version_in(ran.stdout)
     content, _reason = host.read_bytes("/var/lib/dpkg/status", _MAX_STATUS_BYTES)
     status = (content or b"").decode("utf-8", "replace")
     for package in packages:
         row = re.search(rf"^Package: {re.escape(package)}\nStatus: \S+ \S+ installed\n(?:\S.*\n| .*\n)*", status, re.M)
         said = re.search(r"^Version: (.*)$", row.group(), re.M) if row else None
         if said:
-            return _version_in(said.group(1))
+            return version_in(said.group(1))
     return None
 
 
-def _version_in(text: str) -> Optional[Version]:
+def version_in(text: str) -> Optional[Version]:
+    """The first version that stands in a text."""
     found = _NUMBERS.search(text)
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 

@@ -19,7 +19,7 @@ from .door import Host
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
-_SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _LOOK_SECONDS = 0.05  # how soon an ended program is noticed whose own child keeps its output open
 _SOON_SECONDS = 0.002  # and one that has closed its output: most end then
 _GONE_SECONDS = 0.5  # a killed program is gone at once, but for one that a driver holds in the kernel
@@ -36,6 +36,11 @@ class Ran(NamedTuple):
     status: Optional[int]
     stdout: str
     reason: Optional[str]
+
+
+def find(host: Host, name: str) -> Optional[str]:
+    """The path of the program that ``run`` starts by this name, or None where it is not installed."""
+    return next((place for place in (f"{folder}/{name}" for folder in _FOLDERS) if host.exists(place)), None)
 
 
 def run(host: Host, argv: Sequence[str], deadline_seconds: float, keep: Sequence[int] = ()) -> Ran:
@@ -61,7 +66,7 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float, keep: Sequence
 
 def _run(argv: Sequence[str], deadline_seconds: float, keep: Sequence[int]) -> Ran:
     name = argv[0]
-    environment = {"PATH": _SEARCH, "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
+    environment = {"PATH": ":".join(_FOLDERS), "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
     try:
         process = subprocess.Popen(  # pylint: disable=ansible-bad-function
             list(argv),

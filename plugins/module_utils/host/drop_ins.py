@@ -25,3 +25,12 @@ def drop_ins(host: Host, folder: str, ending: str) -> tuple[str, ...]:
             if name.endswith(ending):
                 found.setdefault(name, f"{above}/{folder}/{name}")
     return tuple(path for _name, path in sorted(found.items()))
+
+
+def unit_texts(host: Host, name: str) -> list[str]:
+    """The file in force of a unit of systemd, then its drop-ins. Empty where there is no such unit."""
+    places = (f"{above}/systemd/system/{name}" for above in ABOVE)
+    main = next((text for text in (host.read(place).value for place in places) if text), None)
+    if main is None:
+        return []
+    return [main, *(host.read(path).value or "" for path in drop_ins(host, f"systemd/system/{name}.d", ".conf"))]

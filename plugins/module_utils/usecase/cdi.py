@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional
 from ..codec import cdi, cdi_lint
 from ..engine import service
 from ..engine.cdi_loader import embedded_loader
-from ..host import disk
+from ..host import command, disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
@@ -84,7 +84,7 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
 
 def _engines(host: Host) -> Iterator[Engine]:
     for name, program in _ENGINES.items():
-        place = service.program(host, program)
+        place = command.find(host, program)
         known = None if place is None else service.version(host, place, (name,))
         loader = None if known is None else embedded_loader(name, known)
         if loader is not None:

@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Optional
 
+from ...codec import unit
 from ...engine import containerd_merge as rules
+from ...engine import service
 from ...host import command
 from ...host.door import Host
 from ...model.answer import MISSING, Book
 from . import units
 
 _BINARIES = ("/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin")
-_NUMBERS = re.compile(r"(?:^|[\s:])v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 _MOST_FILES = 200  # a file that imports itself under ever new names
 
 
@@ -46,7 +47,7 @@ class Read(NamedTuple):
     reasons: Mapping[str, str]
 
 
-Version = Optional[tuple[int, int, int]]
+Version = Optional[service.Version]
 
 _RANCHER = "/var/lib/rancher"
 KINDS = {
@@ -118,9 +119,7 @@ class _Row:
     def told(self, is_running: Optional[bool], why: Optional[str], is_asking: bool, deadline: float) -> dict[str, Any]:
         """The row."""
         version = self._version(is_asking, deadline)
-        path = next(
-            (value for value in (units.flag(self.argv, flag) for flag in _CONFIG_FLAGS) if value), self.kind.config
-        )
+        path = unit.flag(self.argv, *_CONFIG_FLAGS) or self.kind.config
         read = _READERS[self.name](self.host, path, version)
         if is_running is None:
             self.book.miss("running", why or "")
@@ -147,11 +146,10 @@ class _Row:
             self.book.miss("version", f"{self.program} is not asked")
             return None
         ran = command.run(self.host, (self.program, "--version"), deadline)
-        found = _NUMBERS.search(ran.stdout) if ran.reason is None else None
+        found = service.version_in(ran.stdout) if ran.reason is None else None
         if found is None:
             self.book.miss("version", ran.reason or f"{self.program} printed {ran.stdout[:40]!r}")
-            return None
-        return int(found[1]), int(found[2]), int(found[3] or 0)
+        return found
 
 
 _CONFIG_FLAGS = ("--config", "-c", "--config-file")

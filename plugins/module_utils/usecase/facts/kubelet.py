@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, Optional
 
-from ...codec import document
+from ...codec import document, unit
 from ...host.door import Host
 from ...model.answer import MISSING, Answer, Book
 from . import units
@@ -67,7 +67,7 @@ def observe(host: Host, is_asking: bool, deadline_seconds: float) -> Optional[di
     """The section (docs/facts.md), or None where no kubelet is. Programs are run only where ``is_asking``."""
     running, no_groups = units.processes(host, _SERVICES)
     name, argv = _arguments(host, running or {})
-    path, folder = units.flag(argv, "--config"), units.flag(argv, "--config-dir")
+    path, folder = unit.flag(argv, "--config"), unit.flag(argv, "--config-dir")
     if path is None and folder is None:
         path, folder = _usual(host)
     if name is None and path is None and folder is None:
@@ -79,8 +79,8 @@ def observe(host: Host, is_asking: bool, deadline_seconds: float) -> Optional[di
     section["config_dir"] = folder or book.miss("config_dir", _unnamed("folder of drop-ins", name))
     settings = _settings(host, path, folder)
     for field, (option, key) in _FIELDS.items():
-        section[field] = units.flag(argv, option) or book.take(field, _setting(settings, key, name), str)
-    root = units.flag(argv, "--root-dir") or next((one for one in _ROOTS if host.exists(one)), _ROOTS[0])
+        section[field] = unit.flag(argv, option) or book.take(field, _setting(settings, key, name), str)
+    root = unit.flag(argv, "--root-dir") or next((one for one in _ROOTS if host.exists(one)), _ROOTS[0])
     for field, below in (("device_plugins", "device-plugins"), ("registered_plugins", "plugins_registry")):
         section[field] = _sockets(host, f"{root}/{below}", field, book)
     return {**section, "unknown": book.unknown}

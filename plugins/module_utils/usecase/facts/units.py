@@ -14,11 +14,8 @@ from typing import NamedTuple, Optional
 
 from ...codec import unit
 from ...host.door import Host
+from ...host.drop_ins import unit_texts
 
-_FOLDERS = (
-    *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"),
-    *("/usr/lib/systemd/system", "/lib/systemd/system"),
-)
 _GROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd")  # cgroup v2; v1, where systemd has a hierarchy of its own
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)\Z)")
 _MAX_PROCESSES = 64
@@ -31,20 +28,9 @@ class Service(NamedTuple):
     argv: tuple[str, ...]
 
 
-def flag(argv: tuple[str, ...], name: str) -> Optional[str]:
-    """The value of an option of a command line, given as one word or as two; the last one counts."""
-    found = None
-    for number, word in enumerate(argv):
-        if word == name and number + 1 < len(argv):
-            found = argv[number + 1]
-        elif word.startswith(name + "="):
-            found = word[len(name) + 1 :]
-    return found
-
-
 def installed(host: Host, name: str) -> Optional[Service]:
     """A service whose unit is there, drop-ins and environment files read."""
-    texts = _texts(host, name)
+    texts = unit_texts(host, name)
     if not texts:
         return None
     said = unit.directives(texts, "Service")
@@ -52,19 +38,6 @@ def installed(host: Host, name: str) -> Optional[Service]:
     if any("$" in word for word in words):
         words = _expanded(words, _environment(host, said))
     return Service(name, words)
-
-
-def _texts(host: Host, name: str) -> list[str]:
-    """The unit's file in force and its drop-ins; of several drop-ins with one name only the first folder's counts."""
-    main = next((text for text in (host.read(f"{folder}/{name}").value for folder in _FOLDERS) if text), None)
-    if main is None:
-        return []
-    places: dict[str, str] = {}
-    for folder in _FOLDERS:
-        for drop_in in host.list(f"{folder}/{name}.d").value or ():
-            if drop_in.endswith(".conf"):
-                places.setdefault(drop_in, f"{folder}/{name}.d/{drop_in}")
-    return [main, *(host.read(places[drop_in]).value or "" for drop_in in sorted(places))]
 
 
 def _environment(host: Host, said: dict[str, list[str]]) -> dict[str, str]:

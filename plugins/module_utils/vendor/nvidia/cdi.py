@@ -19,6 +19,7 @@ from typing import NamedTuple, Optional
 
 from ...codec import linker_cache
 from ...codec.cdi import Hook, Mount
+from ...host import command
 from ...host.door import Host
 from ...model.device import Row
 from ..cdi import Aspect, Holder, Needs, is_driven, missing_nodes, own_nodes, shared_nodes, units
@@ -43,7 +44,6 @@ _DATA = (
 )
 _FIRMWARE = ("/lib/firmware/updates/nvidia", "/lib/firmware/nvidia")
 _HOOKS = ("nvidia-cdi-hook", "nvidia-ctk")
-_FOLDERS = ("/usr/bin", "/usr/local/bin", "/usr/sbin")
 _OPTIONS = ("ro", "nosuid", "nodev", "rbind", "rprivate")
 _CONTROL = {"/dev/nvidiactl": ("-c", "255"), "/dev/nvidia-uvm": ("-u", "-c", "0")}
 """Device files that each container needs, and how nvidia-modprobe is told to make them."""
@@ -84,7 +84,7 @@ def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
     shared = shared_nodes(driven)
     missing = (*missing_nodes(driven), *(path for path in _CONTROL if path not in shared))
     libraries, note = _libraries(host)
-    hook = _program(host, _HOOKS)
+    hook = next((place for place in (command.find(host, name) for name in _HOOKS) if place), None)
     mounts = [Mount(path, path, _OPTIONS) for path in dict.fromkeys(one.path for one in libraries)]
     if hook is None:
         mounts += [Mount(one.path, one.place, _OPTIONS) for one in libraries if one.place != one.path]
@@ -131,15 +131,10 @@ def _libraries(host: Host) -> tuple[list[_Library], Optional[str]]:
     return sorted(found.values()), note
 
 
-def _program(host: Host, names: Sequence[str]) -> Optional[str]:
-    places = (f"{folder}/{name}" for name in names for folder in _FOLDERS)
-    return next((place for place in places if host.exists(place)), None)
-
-
 def _others(host: Host) -> Iterator[str]:
     """Programs, data and firmware of the driver that are there."""
     for name in _BINARIES:
-        place = _program(host, (name,))
+        place = command.find(host, name)
         if place is not None:
             yield place
     yield from (path for path in _DATA if host.exists(path))
@@ -171,7 +166,7 @@ def _hooks(hook: str, libraries: Sequence[_Library]) -> Iterator[Hook]:
 
 def _again(host: Host, missing: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """How the maker's program makes what is missing. It reads the driver's options itself."""
-    program = _program(host, ("nvidia-modprobe",))
+    program = command.find(host, "nvidia-modprobe")
     if program is None or not missing:
         return
     for path in missing:

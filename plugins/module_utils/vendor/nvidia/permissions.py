@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ...codec.sysfs import integer
+from ...host import command
 from ...host.door import Host
 from ..permissions import Driven, Held, Permissions, SelfMade
 
@@ -52,9 +53,7 @@ def _held(host: Host) -> Held:
 
 
 def _nodes(host: Host) -> Iterator[SelfMade]:
-    has_program = any(
-        host.exists(f"{folder}/nvidia-modprobe") for folder in ("/usr/bin", "/usr/sbin", "/usr/local/bin")
-    )
+    has_program = command.find(host, "nvidia-modprobe") is not None
     for folder in _FOLDERS:
         for name in host.list(folder).value or ():
             known = _NAME.match(name)
