@@ -23,6 +23,7 @@ from . import containerd_merge as rules
 from . import service as services
 from .asked import OWNED, VALIDATOR_KEYS, Asked, remembered
 from .containerd_merge import Document
+from .others import masked
 from .running import Running, from_crictl
 from .service import Service, Version, told
 
@@ -397,12 +398,9 @@ def _one_version(seen: Seen) -> None:
 
 def _may_win(seen: Seen, changes: rules.Tables, later: Sequence[Document]) -> None:
     """Raises ConflictError where a file that is read after ours would undo what ours says."""
-    masked = rules.overruled(changes, later, seen.version, seen.config_version)
-    for path, keys in masked.items():
-        found = f"{path} is read later and says otherwise of {', '.join(sorted(set(keys)))}"
-        step = f"take that out of it, or give it a name that is read before {NAME}"
-        details: dict[str, object] = {"masked": {one: sorted(set(all_keys)) for one, all_keys in masked.items()}}
-        raise ConflictError("configure", seen.name, found, "a drop-in that is read last", step, details)
+    found = rules.overruled(changes, later, seen.version, seen.config_version)
+    if found:
+        raise masked(seen.name, {path: sorted(set(keys)) for path, keys in found.items()}, NAME)
 
 
 def _root_step(seen: Seen, is_needed: bool, imports: str) -> tuple[Any, ...]:
@@ -494,9 +492,9 @@ def drift(seen: Seen) -> Optional[str]:
     changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
     place = seen.order.index(seen.ours_path)
     later = [one for one in seen.documents if seen.order.index(one.path) > place]
-    masked = rules.overruled(changes, later, seen.version, version)
-    if masked:
-        return f"{next(iter(masked))} is read later and says otherwise"
+    stronger = rules.overruled(changes, later, seen.version, version)
+    if stronger:
+        return f"{next(iter(stronger))} is read later and says otherwise"
     earlier = [one for one in seen.documents if seen.order.index(one.path) < place]
     wanted = rules.drop_in(asked, changes, earlier, seen.version, version) if changes else ""
     if wanted.encode() == seen.ours.content:

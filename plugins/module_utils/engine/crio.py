@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, Optional
 from ..codec import toml
 from ..host import command, disk
 from ..host.door import Host
-from ..model.errors import ConflictError, InputError, UnsupportedError
+from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import VALIDATOR_KEYS, Asked, comments, remembered
+from .others import masked, tables
 from .running import Running
 from .service import Service, Version, told
 
@@ -56,17 +57,9 @@ def look(host: Host) -> Optional[Seen]:
         return None
     root = (service.flag("--config", "-c") if service is not None else None) or ROOT
     folder = (service.flag("--config-dir", "-d") if service is not None else None) or FOLDER
-    files: dict[str, Mapping[str, Any]] = {}
-    problem = None if folder == FOLDER else f"it reads {folder} in place of {FOLDER}"
-    names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ()]
-    for path in [root, *names]:
-        text = host.read(path).value
-        if text is None or path == OURS:
-            continue
-        try:
-            files[path] = toml.read(text)
-        except ValueError as error:
-            problem = problem or f"{path} is no TOML ({error})"
+    files, problem = tables(host, [root, *(f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ())], OURS)
+    if folder != FOLDER:
+        problem = f"it reads {folder} in place of {FOLDER}"
     version = services.version(host, binary, ("cri-o",))
     return Seen(service, binary, version, files, disk.found(host, OURS), problem)
 
@@ -171,10 +164,7 @@ def _may_win(seen: Seen, parts: Mapping[str, Mapping[str, Any]]) -> None:
             here = _part(table, part)
             keys = [f"{part}.{key}" for key in ours if key in here and not _agrees(ours[key], here[key])]
             if keys:
-                found = f"{path} is read later and says otherwise of {', '.join(keys)}"
-                step = f"take that out of it, or give it a name that is read before {OURS.rpartition('/')[2]}"
-                details: dict[str, object] = {"masked": {path: keys}}
-                raise ConflictError("configure", "crio", found, "a drop-in that is read last", step, details)
+                raise masked("crio", {path: keys}, OURS)
 
 
 def _agrees(ours: Any, theirs: Any) -> bool:

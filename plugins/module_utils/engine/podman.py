@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, Optional
 from ..codec import toml
 from ..host import command, disk
 from ..host.door import Host
-from ..model.errors import ConflictError, InputError, UnsupportedError
+from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, file_step
 from . import service as services
 from .asked import Asked, comments, remembered
+from .others import masked, tables
 from .service import Version, told
 
 FOLDER = "/etc/containers/containers.conf.d"
@@ -44,17 +45,8 @@ def look(host: Host) -> Optional[Seen]:
     binary = command.find(host, "podman")
     if binary is None:
         return None
-    files: dict[str, Mapping[str, Any]] = {}
-    problem = None
     names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or () if name.endswith(".conf")]
-    for path in [*_EARLIER, *names]:
-        text = host.read(path).value
-        if text is None or path == OURS:
-            continue
-        try:
-            files[path] = toml.read(text)
-        except ValueError as error:
-            problem = problem or f"{path} is no TOML ({error})"
+    files, problem = tables(host, [*_EARLIER, *names], OURS)
     version = services.version(host, binary, ("podman",))
     return Seen(binary, version, files, disk.found(host, OURS), problem)
 
@@ -129,7 +121,8 @@ def _may_win(seen: Seen, ours: Mapping[str, Any]) -> None:
         keys = [name for name in ours.get("runtimes", {}) if name in (here.get("runtimes") or {})]
         keys += [key for key in ours if key != "runtimes" and key in here]
         if keys:
-            found = f"{path} is read later and says otherwise of {', '.join(keys)}"
-            step = f"take that out of it, or give it a name that is read before {OURS.rpartition('/')[2]}"
-            details: dict[str, object] = {"masked": {path: keys}}
-            raise ConflictError("configure", "podman", found, "a drop-in that is read last", step, details)
+            raise masked("podman", {path: keys}, OURS)
+
+
+def ask(host: Host, seen: Seen) -> None:
+    """There is no daemon to be asked."""

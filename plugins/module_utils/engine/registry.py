@@ -22,20 +22,28 @@ KNOWN = ("containerd", "k3s", "rke2", "crio", "podman", "docker")
 _WITH_NRI = ("containerd", "k3s", "rke2", "crio")
 
 
-def look(host: Host, name: str) -> Optional[Any]:
-    """What is seen of an engine, None where it is not here. Raises ProbeError."""
+def _engine(name: str) -> Any:
+    """The file of an engine, loaded now; None for a containerd, whose functions take more."""
     if name == "crio":
         from . import crio
 
-        return crio.look(host)
+        return crio
     if name == "podman":
         from . import podman
 
-        return podman.look(host)
+        return podman
     if name == "docker":
         from . import docker
 
-        return docker.look(host)
+        return docker
+    return None
+
+
+def look(host: Host, name: str) -> Optional[Any]:
+    """What is seen of an engine, None where it is not here. Raises ProbeError."""
+    engine = _engine(name)
+    if engine is not None:
+        return engine.look(host)
     from . import containerd
 
     return containerd.look(host, name)
@@ -54,18 +62,10 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
     """
     if name not in _WITH_NRI:
         asked = asked._replace(nri=None, nri_validator=None)
-    if name == "crio":
-        from . import crio
-
-        return crio.plan(seen, asked)
-    if name == "podman":
-        from . import podman
-
-        return podman.plan(seen, asked)
-    if name == "docker":
-        from . import docker
-
-        return docker.plan(seen, asked)
+    engine = _engine(name)
+    if engine is not None:
+        made: Plan = engine.plan(seen, asked)
+        return made
     from . import containerd
 
     if not seen.problem and not containerd.is_served(seen):
@@ -83,16 +83,10 @@ def has_nri(name: str) -> bool:
 
 def ask(host: Host, name: str, seen: Any) -> Optional[Running]:
     """What the running daemon of an engine answers; None for one that has no daemon."""
-    if name == "podman":
-        return None
-    if name == "crio":
-        from . import crio
-
-        return crio.ask(host, seen)
-    if name == "docker":
-        from . import docker
-
-        return docker.ask(host, seen)
+    engine = _engine(name)
+    if engine is not None:
+        heard: Optional[Running] = engine.ask(host, seen)
+        return heard
     from . import containerd
 
     return containerd.ask(host, seen)
