@@ -23,6 +23,7 @@ from . import containerd_merge as rules
 from . import service as services
 from .asked import OWNED, VALIDATOR_KEYS, Asked, remembered
 from .containerd_merge import Document
+from .kinds import KINDS, Kind
 from .others import masked
 from .running import Running, from_crictl
 from .service import Service, Version, told
@@ -35,42 +36,6 @@ PATTERN = f"{FOLDER}/*-accelerator-ops.toml"
 _NOTE = "accelerator.ops"
 _ASK_SECONDS = 30.0
 _NRI_SOCKET = "/var/run/nri/nri.sock"
-
-
-class Flavour(NamedTuple):
-    """A containerd by who brings it: its units, program, root file and socket; ``root_of`` its maker's own folder."""
-
-    services: tuple[str, ...]
-    binary: Optional[str]
-    root: str
-    socket: str
-    packages: tuple[str, ...] = ()
-    is_embedded: bool = False
-
-
-FLAVOURS: Mapping[str, Flavour] = {
-    "containerd": Flavour(
-        ("containerd.service",),
-        None,
-        "/etc/containerd/config.toml",
-        "/run/containerd/containerd.sock",
-        ("containerd.io", "containerd"),
-    ),
-    "k3s": Flavour(
-        ("k3s.service", "k3s-agent.service"),
-        "/var/lib/rancher/k3s/data/current/bin/containerd",
-        "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
-        "/run/k3s/containerd/containerd.sock",
-        is_embedded=True,
-    ),
-    "rke2": Flavour(
-        ("rke2-server.service", "rke2-agent.service"),
-        "/var/lib/rancher/rke2/bin/containerd",
-        "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
-        "/run/k3s/containerd/containerd.sock",
-        is_embedded=True,
-    ),
-}
 
 
 class Seen(NamedTuple):
@@ -114,23 +79,23 @@ class Seen(NamedTuple):
 
 def look(host: Host, name: str) -> Optional[Seen]:
     """What is found of a containerd, or None where there is none. Raises ProbeError."""
-    flavour = FLAVOURS[name]
-    service = services.find(host, flavour.services)
-    own = service.argv[0] if service is not None and service.argv and not flavour.is_embedded else None
-    binary = own or flavour.binary or command.find(host, "containerd")
+    kind = KINDS[name]
+    service = services.find(host, kind.services)
+    own = service.argv[0] if service is not None and service.argv and kind.embedded is None else None
+    binary = own or kind.embedded or command.find(host, kind.program)
     if binary is None or (service is None and not host.exists(binary)):
         return None
-    root = (None if flavour.is_embedded or service is None else service.flag("--config", "-c")) or flavour.root
-    version = services.version(host, binary, flavour.packages)
+    root = (None if kind.embedded is not None or service is None else service.flag("--config", "-c")) or kind.config
+    version = services.version(host, binary, kind.packages)
     found = disk.found(host, root)
     if found.state.kind == "link":
         found = found._replace(content=(host.read_bytes(root)[0] or b""))
     table, problem = _read(root, found)
-    folder = _folder(root, table, flavour, version)
+    folder = _folder(root, table, kind, version)
     reader = _Reader(host, f"{folder or FOLDER}/{NAME}", version)
     reader.read(root, table)
     old = f"{FOLDER}/{NAME}"
-    stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and not flavour.is_embedded else None
+    stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and kind.embedded is None else None
     dump = dump_problem = None
     if found.state.kind != "absent" and not (problem or reader.problem):
         # From 2.0 to 2.2 dump passes over what a root of version 2 says, which the daemon does not, nor migrate.
@@ -181,13 +146,13 @@ def _what(content: bytes) -> str:
     return "no TOML"
 
 
-def _folder(root: str, table: Mapping[str, Any], flavour: Flavour, daemon: Optional[Version]) -> Optional[str]:
+def _folder(root: str, table: Mapping[str, Any], kind: Kind, daemon: Optional[Version]) -> Optional[str]:
     """Where our file belongs: the first folder that the root imports all of, else ours (an embedded one has none)."""
     for pattern in _imports(table):
         folder, _slash, leaf = _absolute(root, pattern).rpartition("/")
         if leaf == "*.toml" and "*" not in folder and _is_clear(pattern, daemon):
             return folder
-    return None if flavour.is_embedded else FOLDER
+    return FOLDER if kind.embedded is None else None
 
 
 def _is_clear(pattern: str, daemon: Optional[Version]) -> bool:
@@ -474,8 +439,9 @@ def ask(host: Host, seen: Seen) -> Running:
     tables = rules.effective(seen.documents, seen.version, seen.config_version)
     status, _reason = host.status(str(tables[rules.NRI].get("socket_path") or _NRI_SOCKET))
     has_socket = status is not None and status.kind == "socket"
-    endpoint = FLAVOURS[seen.name].socket
-    if not FLAVOURS[seen.name].is_embedded:
+    kind = KINDS[seen.name]
+    endpoint = kind.socket
+    if kind.embedded is None:
         endpoint = seen.service.flag("--address", "-a") or endpoint
     ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
     if ran.reason is not None:

@@ -14,17 +14,19 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..codec import toml
-from ..host import command, disk
+from ..host import disk
 from ..host.door import Host
 from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import VALIDATOR_KEYS, Asked, comments, remembered
+from .kinds import KINDS
 from .others import masked, tables
 from .running import Running
 from .service import Service, Version, told
 
-ROOT = "/etc/crio/crio.conf"
+KIND = KINDS["crio"]
+ROOT = KIND.config
 FOLDER = "/etc/crio/crio.conf.d"
 OURS = f"{FOLDER}/90-accelerator-ops.conf"
 CDI_SINCE: Version = (1, 23, 0)
@@ -51,8 +53,8 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of CRI-O, or None where there is none. Raises ProbeError."""
-    service = services.find(host, ("crio.service",))
-    binary = (service.argv[0] if service is not None and service.argv else None) or command.find(host, "crio")
+    service = services.find(host, KIND.services)
+    binary = (service.argv[0] if service is not None and service.argv else None) or KIND.place(host)
     if binary is None:
         return None
     root = (service.flag("--config", "-c") if service is not None else None) or ROOT
@@ -60,7 +62,7 @@ def look(host: Host) -> Optional[Seen]:
     files, problem = tables(host, [root, *(f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ())], OURS)
     if folder != FOLDER:
         problem = f"it reads {folder} in place of {FOLDER}"
-    version = services.version(host, binary, ("cri-o",))
+    version = services.version(host, binary, KIND.packages)
     return Seen(service, binary, version, files, disk.found(host, OURS), problem)
 
 

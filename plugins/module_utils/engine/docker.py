@@ -19,10 +19,12 @@ from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import Asked
+from .kinds import KINDS
 from .running import Running, from_docker
 from .service import Service, Version, told
 
-CONFIG = "/etc/docker/daemon.json"
+KIND = KINDS["docker"]
+CONFIG = KIND.config
 CDI_SINCE: Version = (25, 0, 0)
 CDI_ON_SINCE: Version = (28, 2, 0)
 VALIDATES_SINCE: Version = (23, 0, 0)
@@ -50,12 +52,12 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of Docker, or None where there is none. Raises ProbeError."""
-    service = services.find(host, ("docker.service",))
-    binary = (service.argv[0] if service is not None and service.argv else None) or command.find(host, "dockerd")
+    service = services.find(host, KIND.services)
+    binary = (service.argv[0] if service is not None and service.argv else None) or KIND.place(host)
     if binary is None:
         return None
     path = (service.flag("--config-file") if service is not None else None) or CONFIG
-    version = services.version(host, binary, ("docker-ce", "docker.io", "moby-engine"))
+    version = services.version(host, binary, KIND.packages)
     found = disk.found(host, path)
     refusal = None
     if found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:

@@ -12,21 +12,23 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..codec import toml
-from ..host import command, disk
+from ..host import disk
 from ..host.door import Host
 from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, file_step
 from . import service as services
 from .asked import Asked, comments, remembered
+from .kinds import KINDS
 from .others import masked, tables
 from .service import Version, told
 
-FOLDER = "/etc/containers/containers.conf.d"
+KIND = KINDS["podman"]
+FOLDER = f"{KIND.config}.d"
 OURS = f"{FOLDER}/accelerator-ops.conf"
 CDI_SINCE: Version = (4, 1, 0)
 DIRS_SINCE: Version = (5, 5, 0)
 
-_EARLIER = ("/usr/share/containers/containers.conf", "/etc/containers/containers.conf")
+_EARLIER = ("/usr/share/containers/containers.conf", KIND.config)
 _DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 
 
@@ -42,12 +44,12 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of Podman, or None where there is none. Raises ProbeError."""
-    binary = command.find(host, "podman")
+    binary = KIND.place(host)
     if binary is None:
         return None
     names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or () if name.endswith(".conf")]
     files, problem = tables(host, [*_EARLIER, *names], OURS)
-    version = services.version(host, binary, ("podman",))
+    version = services.version(host, binary, KIND.packages)
     return Seen(binary, version, files, disk.found(host, OURS), problem)
 
 

@@ -14,10 +14,10 @@ from ..host.door import Host
 from ..model.errors import UnsupportedError
 from ..model.plan import Plan
 from .asked import Asked
+from .kinds import KINDS
 from .running import Running
 
-KNOWN = ("containerd", "k3s", "rke2", "crio", "podman", "docker")
-"""The names of engines. k3s and rke2 bring a containerd of their own along."""
+KNOWN = tuple(KINDS)
 
 _WITH_NRI = ("containerd", "k3s", "rke2", "crio")
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Optional
 from ..codec import cdi, cdi_lint
 from ..engine import service
 from ..engine.cdi_loader import embedded_loader
-from ..host import command, disk
+from ..engine.kinds import KINDS
+from ..host import disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
@@ -33,8 +34,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent", "checked"], "default": "present"},
 }
 
-_ENGINES = {"podman": "podman", "docker": "dockerd", "crio": "crio", "containerd": "containerd"}
-"""Engines and their programs; their packages are called as they are."""
+_ENGINES = ("podman", "docker", "crio", "containerd")
 
 _MAKE_SECONDS = 120.0
 _UNITS_SECONDS = 60.0
@@ -83,9 +83,9 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
 
 
 def _engines(host: Host) -> Iterator[Engine]:
-    for name, program in _ENGINES.items():
-        place = command.find(host, program)
-        known = None if place is None else service.version(host, place, (name,))
+    for name in _ENGINES:
+        place = KINDS[name].place(host)
+        known = None if place is None else service.version(host, place, KINDS[name].packages)
         loader = None if known is None else embedded_loader(name, known)
         if loader is not None:
             yield Engine(name, service.told(known), loader)

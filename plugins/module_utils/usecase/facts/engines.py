@@ -19,22 +19,13 @@ from typing import Any, NamedTuple, Optional
 from ...codec import unit
 from ...engine import containerd_merge as rules
 from ...engine import service
+from ...engine.kinds import KINDS, Kind
 from ...host import command
 from ...host.door import Host
 from ...model.answer import MISSING, Book
 from . import units
 
-_BINARIES = ("/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin")
 _MOST_FILES = 200  # a file that imports itself under ever new names
-
-
-class Kind(NamedTuple):
-    """An engine: its services, its program and where that may be, and its first file."""
-
-    services: tuple[str, ...]
-    program: str
-    places: tuple[str, ...]
-    config: str
 
 
 class Read(NamedTuple):
@@ -49,34 +40,6 @@ class Read(NamedTuple):
 
 Version = Optional[service.Version]
 
-_RANCHER = "/var/lib/rancher"
-KINDS = {
-    "containerd": Kind(
-        ("containerd.service",),
-        "containerd",
-        tuple(f"{folder}/containerd" for folder in _BINARIES),
-        "/etc/containerd/config.toml",
-    ),
-    "k3s": Kind(
-        ("k3s.service", "k3s-agent.service"),
-        "containerd",
-        (f"{_RANCHER}/k3s/data/current/bin/containerd",),
-        f"{_RANCHER}/k3s/agent/etc/containerd/config.toml",
-    ),
-    "rke2": Kind(
-        ("rke2-server.service", "rke2-agent.service"),
-        "containerd",
-        (f"{_RANCHER}/rke2/bin/containerd",),
-        f"{_RANCHER}/rke2/agent/etc/containerd/config.toml",
-    ),
-    "crio": Kind(("crio.service",), "crio", tuple(f"{folder}/crio" for folder in _BINARIES), "/etc/crio/crio.conf"),
-    "podman": Kind((), "podman", tuple(f"{folder}/podman" for folder in _BINARIES), "/etc/containers/containers.conf"),
-    "docker": Kind(
-        ("docker.service",), "dockerd", tuple(f"{folder}/dockerd" for folder in _BINARIES), "/etc/docker/daemon.json"
-    ),
-}
-"""The engines that are known, by name."""
-
 
 def observe(host: Host, is_asking: bool, deadline_seconds: float) -> list[dict[str, Any]]:
     """A row for each engine that is here (docs/facts.md). Programs are run only where ``is_asking``."""
@@ -84,7 +47,7 @@ def observe(host: Host, is_asking: bool, deadline_seconds: float) -> list[dict[s
     running, no_groups = units.processes(host, names)
     found = []
     for name, kind in KINDS.items():
-        place = next((path for path in kind.places if host.exists(path)), None)
+        place = kind.place(host)
         numbers = [(running or {}).get(service, ()) for service in kind.services]
         argv = next((words for words in (units.command_of(host, one, (kind.program,)) for one in numbers) if words), ())
         is_running = None if running is None or not kind.services else bool(argv)
