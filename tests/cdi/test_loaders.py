@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.codec import cdi, cdi_lint, document
 from ansible_collections.accelerator.ops.plugins.module_utils.codec.cdi_lint import Engine, Observed, SpecFile
+from ansible_collections.accelerator.ops.plugins.module_utils.model.cdi import ENDINGS
 from ansible_collections.accelerator.ops.tests.cdi import made_specs
 
 SEED = int(os.environ.get("ACCELERATOR_OPS_SEED", "20261201"))
@@ -77,7 +78,7 @@ def ours(release, folders):
                 refused[f"{rank}/{name}"] = error
             else:
                 loaded.add(f"{rank}/{name}")
-                if name.endswith(cdi.ENDINGS):
+                if name.endswith(ENDINGS):
                     specs[-1].append(spec)
     return loaded, refused, {name for name, spec in cdi.resolve(specs).items() if spec is not None}
 
@@ -150,7 +151,7 @@ def made_folders(tmp_path_factory):
 
 def loadable(files):
     for name, text in sorted(files.items()):
-        if name.endswith(cdi.ENDINGS):
+        if name.endswith(ENDINGS):
             with contextlib.suppress(cdi.SpecError):
                 yield parse(text, cdi.NEWEST)
 

@@ -26,9 +26,6 @@ LOADERS = ("0.5.4", "0.6.2", "0.7.2", "0.8.1", "1.0.1", "1.1.0", "1.1.1", "1.1.2
 
 NEWEST = LOADERS[-1]
 
-ENDINGS = (".json", ".yaml")
-"""The ends of names of files that loaders read; they pass over every other one, ``.yml`` as well."""
-
 HOOKS = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
 """The hooks of the OCI runtime specification that a spec may add."""
 

@@ -13,12 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
+from ..model.cdi import ENDINGS, FOLDERS
 from . import cdi
 from .cdi import Device, Spec, SpecError
 from .document import DocumentError, NoYamlError, Tree, read
-
-FOLDERS = ("/etc/cdi", "/var/run/cdi")
-"""Where an engine looks by itself, in rising precedence (pkg/cdi/spec-dirs.go, read 2026-12)."""
 
 ABSENT = "absent"
 
@@ -55,7 +53,7 @@ class SpecFile(NamedTuple):
     @property
     def is_read(self) -> bool:
         """Whether loaders read files of this name."""
-        return self.path.endswith(cdi.ENDINGS)
+        return self.path.endswith(ENDINGS)
 
 
 class Engine(NamedTuple):
@@ -183,7 +181,7 @@ def _loading(one: _Read, node: Observed) -> Iterator[Finding]:
     """Does it load, here and elsewhere?"""
     file, readers = one.file, _readers(one.file, node.engines)
     if not file.is_read:
-        step = f"give it one of the endings {', '.join(cdi.ENDINGS)}, or remove it"
+        step = f"give it one of the endings {', '.join(ENDINGS)}, or remove it"
         yield Finding("unread", "warn", file.path, "no engine reads a file of this name", step)
         return
     if node.engines and not readers:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from ..codec import toml
+from ..model.cdi import FOLDERS
 from .asked import Asked, comments
 from .service import Version
 
@@ -29,7 +30,6 @@ VALIDATOR_SINCE: Version = (2, 2, 0)
 MIGRATES_EACH: Version = (2, 3, 0)
 """From here on each file is brought to the newest version before it is merged, so that files may differ in it."""
 
-DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 RUNC = "io.containerd.runc.v2"
 
 _OWN_RUNC: Mapping[str, Any] = {
@@ -140,7 +140,7 @@ def needed(asked: Asked, tables: Tables, daemon: Optional[Version], version: int
     has_switch = daemon is None or daemon < CDI_ALWAYS
     if asked.cdi is not None and has_switch and cri.get("enable_cdi", is_new) is not asked.cdi:
         set_cri["enable_cdi"] = asked.cdi
-    if asked.cdi_spec_dirs and tuple(cri.get("cdi_spec_dirs", DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+    if asked.cdi_spec_dirs and tuple(cri.get("cdi_spec_dirs", FOLDERS)) != asked.cdi_spec_dirs:
         set_cri["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
     if asked.nri is not None and nri.get("disable", None if is_new is None else not is_new) is not (not asked.nri):
         set_nri["disable"] = not asked.nri

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Optional
 from ..codec import toml
 from ..host import disk
 from ..host.door import Host
+from ..model.cdi import FOLDERS as CDI_FOLDERS
 from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
@@ -34,7 +35,6 @@ NRI_SINCE: Version = (1, 26, 0)
 NRI_ON_SINCE: Version = (1, 30, 0)
 VALIDATOR_SINCE: Version = (1, 34, 0)
 
-_DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 _HANDLER_DEFAULT = "runc"
 _OWN_TO_A_RUNTIME = ("runtime_path", "runtime_root", "runtime_config_path")
 _ENABLE = "nri_enable_default_validator"
@@ -128,7 +128,7 @@ def _needed(seen: Seen, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
     is_runtime, is_nri = _table(seen.files, "runtime"), _table(seen.files, "nri")
     runtime: dict[str, Any] = {}
     nri: dict[str, Any] = {}
-    if asked.cdi_spec_dirs and tuple(is_runtime.get("cdi_spec_dirs", _DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+    if asked.cdi_spec_dirs and tuple(is_runtime.get("cdi_spec_dirs", CDI_FOLDERS)) != asked.cdi_spec_dirs:
         runtime["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
     known = is_runtime.get("runtimes", {})
     handlers = {name: _handler(known, name, wanted) for name, wanted in (asked.runtimes or {}).items()}

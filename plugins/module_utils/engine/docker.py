@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional
 from ..codec import json_edit
 from ..host import command, disk
 from ..host.door import Host
+from ..model.cdi import FOLDERS
 from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
@@ -29,7 +30,6 @@ CDI_SINCE: Version = (25, 0, 0)
 CDI_ON_SINCE: Version = (28, 2, 0)
 VALIDATES_SINCE: Version = (23, 0, 0)
 
-_DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 _FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir"}
 """The daemon refuses to start where such a key of its file is an option of its command line too."""
 _ASK_SECONDS = 30.0
@@ -130,7 +130,7 @@ def _needed(seen: Seen, config: Mapping[str, Any], asked: Asked) -> list[tuple[t
     is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
     if asked.cdi is not None and features.get("cdi", is_on) is not asked.cdi:
         found.append((("features", "cdi"), asked.cdi))
-    if asked.cdi_spec_dirs and tuple(config.get("cdi-spec-dirs", _DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+    if asked.cdi_spec_dirs and tuple(config.get("cdi-spec-dirs", FOLDERS)) != asked.cdi_spec_dirs:
         found.append((("cdi-spec-dirs",), list(asked.cdi_spec_dirs)))
     known = config.get("runtimes")
     known = known if isinstance(known, Mapping) else {}

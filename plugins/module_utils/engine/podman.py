@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Optional
 from ..codec import toml
 from ..host import disk
 from ..host.door import Host
+from ..model.cdi import FOLDERS as CDI_FOLDERS
 from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, file_step
 from . import service as services
@@ -29,7 +30,6 @@ CDI_SINCE: Version = (4, 1, 0)
 DIRS_SINCE: Version = (5, 5, 0)
 
 _EARLIER = ("/usr/share/containers/containers.conf", KIND.config)
-_DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 
 
 class Seen(NamedTuple):
@@ -73,7 +73,7 @@ def _supported(seen: Seen, asked: Asked) -> None:
     if asked.cdi is False:
         step = "leave it out of engines, or set cdi to true"
         raise UnsupportedError("turn off", "CDI in podman", "it has no switch", "an engine with one", step)
-    is_other = bool(asked.cdi_spec_dirs) and asked.cdi_spec_dirs != _DEFAULT_DIRS
+    is_other = bool(asked.cdi_spec_dirs) and asked.cdi_spec_dirs != CDI_FOLDERS
     wants = (
         (bool(asked.cdi), "use CDI in", CDI_SINCE),
         (is_other, "choose the CDI folders of", DIRS_SINCE),
@@ -105,7 +105,7 @@ def _needed(seen: Seen, asked: Asked) -> dict[str, Any]:
     """What must be set in ``engine``."""
     engine = _effective(seen.files)
     table: dict[str, Any] = {}
-    if asked.cdi_spec_dirs and tuple(engine.get("cdi_spec_dirs", _DEFAULT_DIRS)) != asked.cdi_spec_dirs:
+    if asked.cdi_spec_dirs and tuple(engine.get("cdi_spec_dirs", CDI_FOLDERS)) != asked.cdi_spec_dirs:
         table["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
     known = engine.get("runtimes", {})
     wanted = {name: [one["binary"]] for name, one in (asked.runtimes or {}).items()}

@@ -12,6 +12,8 @@ import re
 from fnmatch import fnmatchcase
 
 from ..host.door import Host
+from ..host.drop_ins import ABOVE
+from ..model.cdi import ENDINGS, FOLDERS
 from .reading import names
 
 OWNED = (
@@ -28,10 +30,7 @@ OWNED = (
 
 RELEASES = ("/etc/os-release", "/usr/lib/os-release")
 
-_UNITS = (
-    *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"),
-    *("/usr/lib/systemd/system", "/lib/systemd/system"),
-)
+_UNITS = tuple(f"{above}/systemd/system" for above in ABOVE)
 _KUBELETS = (
     *("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service"),
     *("k0sworker.service", "k0scontroller.service", "snap.microk8s.daemon-kubelite.service"),
@@ -67,7 +66,6 @@ _NAMED = re.compile(r"(?<=[=\0\s\"'])/[\w./-]+\.(?:ya?ml|json|toml|conf)(?=[\0\s
 _LISTS = re.compile(r"(imports|cdi[-_]spec[-_]dirs)[\"']?\s*[=:]\s*\[([^\]]*)\]")
 _QUOTED = re.compile(r"[\"'](/[^\"']+)[\"']")
 _ID = re.compile(rb"^ID=.*", re.MULTILINE)
-_SPECS = ("/etc/cdi", "/var/run/cdi")
 
 
 def scope(host: Host) -> tuple[set[str], set[str], list[str]]:
@@ -82,7 +80,7 @@ def scope(host: Host) -> tuple[set[str], set[str], list[str]]:
     files |= _named(host, files) | _specs(host, files, folders)
     files |= {path for path in OWNED if host.resolve(path).value == path and host.list(path).value is None}
     links = {path for path in OWNED if host.resolve(path).value in (None, path)} - files
-    links |= programs | ({"/var/run"} if host.exists(_SPECS[1]) else set())
+    links |= programs | ({"/var/run"} if host.exists(FOLDERS[1]) else set())
     return files, links, folders
 
 
@@ -133,7 +131,7 @@ def _named(host: Host, files: set[str]) -> set[str]:
 
 def _specs(host: Host, files: set[str], folders: list[str]) -> set[str]:
     """CDI specs under their real paths: ``/var/run`` leads elsewhere."""
-    named = list(_SPECS)
+    named = list(FOLDERS)
     for path in sorted(files):
         for key, said in _LISTS.findall(host.read(path).value or ""):
             named.extend(_QUOTED.findall(said) if key != "imports" else ())
@@ -142,7 +140,7 @@ def _specs(host: Host, files: set[str], folders: list[str]) -> set[str]:
         real = host.resolve(folder).value
         if real is not None:
             folders.append(real)
-            found.update(f"{real}/{name}" for name in names(host, real) if name.endswith((".json", ".yaml")))
+            found.update(f"{real}/{name}" for name in names(host, real) if name.endswith(ENDINGS))
     return found
 
 

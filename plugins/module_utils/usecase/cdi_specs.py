@@ -16,13 +16,11 @@ from typing import Any, NamedTuple, Optional
 from ..codec import cdi
 from ..codec.document import NoYamlError
 from ..host.door import Host
+from ..model.cdi import ENDINGS, FOLDERS
 from ..model.device import Row
 from ..model.plan import Found, State
 from ..vendor.cdi import LOADERS, Holder, Needs, Unit, aspect_of
 from .facts import devices, pci
-
-FOLDERS = ("/etc/cdi", "/var/run/cdi")
-"""Where engines look by themselves, in rising precedence."""
 
 MODE = 0o644
 """Everybody may read a spec: rootless engines do."""
@@ -159,7 +157,7 @@ def foreign(host: Host, directory: str) -> dict[str, str]:
     """The spec files that are not ours, by path with their kind."""
     found: dict[str, str] = {}
     for path in files(host, directory):
-        if not _OURS.match(path.rpartition("/")[2]) and path.endswith((".json", ".yaml")):
+        if not _OURS.match(path.rpartition("/")[2]) and path.endswith(ENDINGS):
             kind = _kind(host.read(path).value or "")
             if kind is not None:
                 found[path] = kind

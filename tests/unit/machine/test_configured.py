@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from ansible_collections.accelerator.ops.plugins.module_utils.machine import configured
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import kubelet, owners, units
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts import kubelet, owners
 
 
 def test_the_same_places_as_the_facts() -> None:
     assert set(configured.OWNED) == {path for _subject, _owner, path in owners._PATHS}
     assert configured.RELEASES == owners._RELEASES
-    assert configured._SPECS == owners._SPEC_FOLDERS
-    assert configured._UNITS == units._FOLDERS
     assert configured._KUBELETS == kubelet._SERVICES
     assert {path for path, _folder in kubelet._PLACES if path} <= set(configured._KUBELET_FILES)
     assert {folder for _path, folder in kubelet._PLACES if folder} <= set(configured._KUBELET_FOLDERS)

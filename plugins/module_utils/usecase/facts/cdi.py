@@ -14,16 +14,14 @@ from typing import Any, Optional
 
 from ...host.door import Host
 from ...model.answer import MISSING
-
-DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
-_ENDS = (".json", ".yaml")
+from ...model.cdi import ENDINGS, FOLDERS
 
 
 def observe(host: Host, configured: Iterable[str] = ()) -> tuple[Optional[dict[str, Any]], Optional[str]]:
     """The section (docs/facts.md), or None and the reason. ``configured`` are the folders that engines name."""
     if not host.exists("/etc"):
         return None, "/etc not there"
-    directories = list(dict.fromkeys((*DIRECTORIES, *configured)))
+    directories = list(dict.fromkeys((*FOLDERS, *configured)))
     specs: list[dict[str, Any]] = []
     unknown: dict[str, str] = {}
     seen = set()
@@ -36,7 +34,7 @@ def observe(host: Host, configured: Iterable[str] = ()) -> tuple[Optional[dict[s
         real = host.resolve(folder).value
         if real not in seen:
             seen.add(real)
-            specs.extend(_spec(host, f"{folder}/{name}") for name in names.value if name.endswith(_ENDS))
+            specs.extend(_spec(host, f"{folder}/{name}") for name in names.value if name.endswith(ENDINGS))
     return {"directories": directories, "specs": specs, "unknown": unknown}, None
 
 

@@ -23,6 +23,7 @@ from ...engine.kinds import KINDS, Kind
 from ...host import command
 from ...host.door import Host
 from ...model.answer import MISSING, Book
+from ...model.cdi import FOLDERS
 from . import units
 
 _MOST_FILES = 200  # a file that imports itself under ever new names
@@ -155,7 +156,7 @@ def _containerd(host: Host, path: str, version: Version) -> Read:
     disabled = nri.get("disable", None if is_new is None else not is_new)
     return Read(
         True if is_always else _truth(cri.get("enable_cdi", is_new)),
-        _texts(cri.get("cdi_spec_dirs", rules.DEFAULT_DIRS)),
+        _texts(cri.get("cdi_spec_dirs", FOLDERS)),
         None if _truth(disabled) is None else not disabled,
         config_version,
         reasons,
@@ -221,7 +222,7 @@ def _crio(host: Host, path: str, version: Version) -> Read:
     }
     return Read(
         None if version is None else version >= (1, 23, 0),
-        _texts(runtime.get("cdi_spec_dirs", rules.DEFAULT_DIRS)),
+        _texts(runtime.get("cdi_spec_dirs", FOLDERS)),
         _truth(nri.get("enable_nri", None if version is None else version >= (1, 30, 0))),
         None,
         reasons,
@@ -239,7 +240,7 @@ def _podman(host: Host, path: str, version: Version) -> Read:
         "config_version": "its configuration has no versions",
     }
     has_setting = version is None or version >= (5, 5, 0)
-    dirs = engine.get("cdi_spec_dirs", rules.DEFAULT_DIRS) if has_setting else rules.DEFAULT_DIRS
+    dirs = engine.get("cdi_spec_dirs", FOLDERS) if has_setting else FOLDERS
     return Read(None if version is None else version >= (4, 1, 0), _texts(dirs), False, None, reasons)
 
 
@@ -263,7 +264,7 @@ def _docker(host: Host, path: str, version: Version) -> Read:
         return Read(False, (), None, None, reasons)
     default = None if version is None else version >= (28, 2, 0)
     cdi = _truth(_table(whole, "features").get("cdi", default))
-    return Read(cdi, _texts(whole.get("cdi-spec-dirs", rules.DEFAULT_DIRS)), None, None, reasons)
+    return Read(cdi, _texts(whole.get("cdi-spec-dirs", FOLDERS)), None, None, reasons)
 
 
 def _table(whole: Any, key: str) -> Mapping[str, Any]:

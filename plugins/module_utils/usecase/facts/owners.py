@@ -13,6 +13,7 @@ import re
 from typing import Optional
 
 from ...host.door import Host
+from ...model.cdi import FOLDERS
 
 _GPU_OPERATOR = "NVIDIA GPU Operator"
 _TOOLKIT = "NVIDIA Container Toolkit"
@@ -70,7 +71,6 @@ _SPECS = (
 )
 """Names of spec files that one tool gives (its sources, read 2026-12)."""
 
-_SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi")
 _IMAGES = {
     "bottlerocket": "Bottlerocket",
     "cos": "Container-Optimized OS",
@@ -92,7 +92,7 @@ def observe(host: Host) -> tuple[Optional[list[dict[str, str]]], Optional[str]]:
     found: list[tuple[str, str, str]] = [row for row in _PATHS if host.exists(row[2])]
     found += [row[:3] for row in _MARKED if (host.read(row[2]).value or "").startswith(row[3])]
     found = _without_links(host, found)
-    for folder in _SPEC_FOLDERS:
+    for folder in FOLDERS:
         for name in host.list(folder).value or ():
             owner = next((owner for form, owner in _SPECS if form.fullmatch(name)), None)
             if owner is not None:
