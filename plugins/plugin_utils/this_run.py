@@ -9,7 +9,9 @@ import hashlib
 import os
 import platform
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
+
+from ansible_collections.accelerator.ops.plugins.module_utils.host.lock import started
 
 _JOB_VARIABLES = ("awx_job_id", "tower_job_id")
 _JOB = "job "
@@ -60,26 +62,15 @@ def run_id() -> str:
     Linux) the number is all there is.
     """
     parent = os.getppid()
-    started = _started(parent)
-    return str(parent) if started is None else f"{parent}-{started}"
-
-
-def _started(process: int) -> Optional[str]:
-    """When a process began, in ticks since the boot; None where it is over or there is no ``/proc``."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stat:
-            # the second field is the name in parentheses and may hold spaces; the state is field 3, the start field 22
-            fields = stat.read().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
+    began = started(parent)
+    return str(parent) if began is None else f"{parent}-{began}"
 
 
 def goes_on(run: str) -> bool:
     """Whether a run of this machine is not over."""
     process, _dash, began = run.partition("-")
     if os.path.isdir("/proc/self"):
-        return _started(int(process)) == began
+        return started(int(process)) == began
     try:
         os.kill(int(process), 0)
     except PermissionError:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
+_GONE = "gone"
 _LOOK_SECONDS = 0.05
 _ORPHAN_SECONDS = 120.0
 """A program that a killed module had started goes on and keeps its lock (making an initramfs takes a minute)."""
@@ -46,7 +47,7 @@ def stamp() -> str:
 
 def process() -> str:
     """This process as ``boot/number/start``, so that it can be told later whether it still runs."""
-    return f"{now().boot}/{os.getpid()}/{_started(os.getpid())}"
+    return f"{now().boot}/{os.getpid()}/{started(os.getpid()) or _GONE}"
 
 
 def is_over(told: str) -> bool:
@@ -55,16 +56,18 @@ def is_over(told: str) -> bool:
     number, _slash, start = rest.partition("/")
     if boot != now().boot:
         return True
-    return _started(int(number)) != start if number.isdecimal() else False
+    return (started(int(number)) or _GONE) != start if number.isdecimal() else False
 
 
-def _started(number: int) -> str:
+def started(number: int) -> Optional[str]:
+    """When a process began, in ticks since the boot; None where it is over or there is no ``/proc``."""
     try:
         with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stat:
+            # the second field is the name in parentheses and may hold spaces; the state is field 3, the start field 22
             fields = stat.read().rpartition(")")[2].split()
     except OSError:
-        return "gone"
-    return "gone" if fields[0] in "ZX" else fields[19]
+        return None
+    return None if fields[0] in "ZX" else fields[19]
 
 
 class Lock:
