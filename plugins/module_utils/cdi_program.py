@@ -111,8 +111,8 @@ def _write(host: Host, path: str, text: str) -> None:
 def _told(looks: Sequence[Look], is_whole: bool) -> int:
     status = 0
     for one in looks:
-        if one.holder is not None:
-            _said(f"{one.maker}: left to {one.holder.name} (seen at {one.holder.seen_at})", 0)
+        if one.owner is not None:
+            _said(f"{one.maker}: left to {one.owner.name} (seen at {one.owner.seen_at})", 0)
         elif one.foreign:
             _said(f"{one.maker}: left to {', '.join(one.foreign)}", 0)
         elif one.failure is not None:

@@ -132,10 +132,10 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
         )
     for one in seen.looks or ():
         subject = f"the CDI spec of {one.maker}"
-        if one.holder is not None:
-            step = f"leave {one.maker} out of makers, or turn that off ({one.holder.switch})"
-            found = f"{one.holder.name} makes it here (seen at {one.holder.seen_at})"
-            yield ConflictError("make", subject, found, "one owner", step, {"owner": one.holder.name})
+        if one.owner is not None:
+            step = f"leave {one.maker} out of makers, or turn that off ({one.owner.switch})"
+            found = f"{one.owner.name} makes it here (seen at {one.owner.seen_at})"
+            yield ConflictError("make", subject, found, "one owner", step, {"owner": one.owner.name})
         elif one.foreign:
             kind = one.needs[0].kind
             step = f"remove it and what makes it, or leave {one.maker} out of makers"

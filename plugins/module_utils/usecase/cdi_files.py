@@ -27,7 +27,7 @@ MODULES = (
     ENTRY,
     *("codec.cdi", "codec.document", "codec.linker_cache", "codec.pci_config", "codec.sysfs"),
     *("host.command", "host.disk", "host.door", "host.recording"),
-    *("model.answer", "model.cdi", "model.device", "model.errors", "model.pci", "model.plan"),
+    *("model.answer", "model.cdi", "model.device", "model.errors", "model.owner", "model.pci", "model.plan"),
     *("usecase.cdi_specs", "usecase.facts.devices", "usecase.facts.pci"),
     *("vendor.cdi", "vendor.ids", "vendor.probes", "vendor.tools"),
     *("vendor.amd.cdi", "vendor.amd.kfd", "vendor.amd.probe", "vendor.amd.tool"),

@@ -18,8 +18,9 @@ from ..codec.document import NoYamlError
 from ..host.door import Host
 from ..model.cdi import ENDINGS, FOLDERS
 from ..model.device import Row
+from ..model.owner import Owner
 from ..model.plan import Found, State
-from ..vendor.cdi import LOADERS, Holder, Needs, Unit, aspect_of
+from ..vendor.cdi import LOADERS, Needs, Unit, aspect_of
 from .facts import devices, pci
 
 MODE = 0o644
@@ -57,7 +58,7 @@ class Look(NamedTuple):
     """What was seen of one maker.
 
     ``generator`` is the name of the maker's program where it is to be used, ``told`` the spec that it printed, or
-    ``failure`` why there is none. ``holder`` is another tool that makes these specs, ``foreign`` are spec files of
+    ``failure`` why there is none. ``owner`` is another tool that makes these specs, ``foreign`` are spec files of
     others with the same kind.
     """
 
@@ -66,7 +67,7 @@ class Look(NamedTuple):
     generator: Optional[str] = None
     told: Optional[str] = None
     failure: Optional[str] = None
-    holder: Optional[Holder] = None
+    owner: Optional[Owner] = None
     foreign: tuple[str, ...] = ()
 
     @property
@@ -101,10 +102,10 @@ def _look(host: Host, maker: str, rows: list[dict[str, Any]], wish: Asked, other
     seen = Look(
         maker,
         needs,
-        holder=aspect.holder(host),
+        owner=aspect.owner(host),
         foreign=tuple(path for path, kind in others.items() if kind in kinds),
     )
-    if not kinds or wish.source == "own" or seen.holder is not None:
+    if not kinds or wish.source == "own" or seen.owner is not None:
         return seen
     return _generated(host, seen, aspect.generator, is_wished=wish.source == "maker")
 
@@ -217,7 +218,7 @@ def specs(looks: Iterable[Look], wish: Asked) -> dict[str, cdi.Spec]:
     """As ``wanted``, as specs."""
     found = {}
     for one in looks:
-        if one.holder is not None or one.foreign or one.failure is not None:
+        if one.owner is not None or one.foreign or one.failure is not None:
             continue
         for number, needs in enumerate(one.needs):
             if needs.units:

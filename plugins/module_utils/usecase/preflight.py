@@ -15,9 +15,9 @@ from ..codec.kernel import same_name
 from ..host.door import Host
 from ..host.room import Room, is_root, room
 from ..model.errors import ApplyError, ConflictError, InputError, OpsError
+from ..model.owner import Owner
 from ..state.store import STATE
 from ..vendor import owners
-from ..vendor.owners import Owner
 
 _NEEDED_KIB = 1024
 """Contents, journal and manifest of a node's settings are some ten files of a few KiB, twice."""

@@ -15,6 +15,7 @@ from typing import Callable, NamedTuple, Optional
 from ..codec.cdi import Hook, Mount
 from ..host.door import Host
 from ..model.device import Row
+from ..model.owner import Owner
 
 
 class Unit(NamedTuple):
@@ -45,15 +46,7 @@ class Needs(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-class Holder(NamedTuple):
-    """Another tool that makes this maker's specs on this node: its name, where that is seen, and its own switch."""
-
-    name: str
-    seen_at: str
-    switch: str
-
-
-def nobody(host: Host) -> Optional[Holder]:
+def nobody(host: Host) -> Optional[Owner]:
     """For makers of whom no such tool is known."""
     return None
 
@@ -68,7 +61,7 @@ class Aspect(NamedTuple):
     kinds: tuple[str, ...]
     needs: Callable[[Host, Sequence[Row]], tuple[Needs, ...]]
     generator: tuple[str, ...] = ()
-    holder: Callable[[Host], Optional[Holder]] = nobody
+    owner: Callable[[Host], Optional[Owner]] = nobody
     module: str = ""
     libraries: tuple[str, ...] = ()
 

@@ -8,20 +8,10 @@ A finder is a function ``owner(host) -> Optional[Owner]``. A maker without a lin
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 from ..host.door import Host
-
-
-class Owner(NamedTuple):
-    """A tool that has a driver: its name, where that is seen, the kernel modules that it loads, and its own switch."""
-
-    maker: str
-    name: str
-    seen_at: str
-    modules: tuple[str, ...]
-    switch: str
-
+from ..model.owner import Owner
 
 Finder = Callable[[Host], Optional[Owner]]
 

@@ -20,11 +20,12 @@ import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.codec import cdi
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.owner import Owner
 from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Found, PathStep, State, digest
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi as usecase
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi_files, cdi_specs
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.cdi_specs import Look
-from ansible_collections.accelerator.ops.plugins.module_utils.vendor.cdi import Holder, Needs, Unit
+from ansible_collections.accelerator.ops.plugins.module_utils.vendor.cdi import Needs, Unit
 
 yaml = pytest.importorskip("yaml", reason="case files are YAML")
 
@@ -60,8 +61,8 @@ def needs_of(told):
 def look_of(told):
     told = dict(told)
     needs = tuple(needs_of(dict(one)) for one in told.pop("needs", ()))
-    if "holder" in told:
-        told["holder"] = Holder(**told["holder"])
+    if "owner" in told:
+        told["owner"] = Owner(**told["owner"])
     if "told" in told:
         told["told"] = json.dumps(told["told"])
     return Look(needs=needs, **{**told, "foreign": tuple(told.get("foreign", ()))})

@@ -19,13 +19,14 @@ from ansible_collections.accelerator.ops.plugins.module_utils.model.errors impor
     UnsupportedError,
     joined,
 )
+from ansible_collections.accelerator.ops.plugins.module_utils.model.owner import Owner
 from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import PathStep
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import node_config, preflight
 from ansible_collections.accelerator.ops.plugins.module_utils.vendor import owners
 
 ETC, STATE = Room("/etc", False, True, 9999, 9999), Room("/var/lib", False, True, None, None)
 FREE = preflight.Seen(True, True, (ETC, STATE), ())
-OWNER = owners.Owner("nvidia", "an operator", "/run/nvidia/driver", ("nvidia", "nvidia_uvm"), "driver.enabled: false")
+OWNER = Owner("an operator", "/run/nvidia/driver", "driver.enabled: false", "nvidia", ("nvidia", "nvidia_uvm"))
 KERNEL: dict[str, Any] = {name: row.get("default") for name, row in node_config.OPTIONS["kernel"]["options"].items()}
 PERMISSIONS = {name: row.get("default") for name, row in node_config.OPTIONS["permissions"]["options"].items()}
 NOTHING: dict[str, Any] = dict.fromkeys(node_config.OPTIONS)

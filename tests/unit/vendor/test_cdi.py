@@ -240,7 +240,7 @@ def test_two_kinds_of_one_maker_are_two_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "holder"),
+    ("name", "more", "owner"),
     [
         ("nvidia-a100-mig", {"/run/nvidia/driver/usr/bin/x": ""}, "the NVIDIA GPU Operator"),
         ("nvidia-a100-mig", {"/usr/local/nvidia/toolkit/x": ""}, "the NVIDIA GPU Operator"),
@@ -252,11 +252,11 @@ def test_two_kinds_of_one_maker_are_two_files(tmp_path):
         ("habana-gaudi2-8", {"/run/habana/driver/usr/bin/x": ""}, "the Intel Gaudi Operator"),
     ],
 )
-def test_another_tool_has_the_specs(name, more, holder, tmp_path):
+def test_another_tool_has_the_specs(name, more, owner, tmp_path):
     host = laid_out(tmp_path / "root", name, more)
     (look,) = cdi_specs.look(host, cdi_specs.Asked())
-    assert look.holder is not None
-    assert look.holder.name == holder
+    assert look.owner is not None
+    assert look.owner.name == owner
     assert cdi_specs.wanted((look,), cdi_specs.Asked()) == {}
 
 
@@ -267,4 +267,4 @@ def test_a_masked_unit_makes_nothing(tmp_path):
         f"{base}/nvidia-cdi-refresh.path": "->/dev/null",
     }
     (look,) = cdi_specs.look(laid_out(tmp_path / "root", "nvidia-a100-mig", more), cdi_specs.Asked())
-    assert look.holder is None
+    assert look.owner is None

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from ...host.door import Host
 from ...model.device import Row
-from ..cdi import Aspect, Holder, Needs, address_name, is_driven, missing_nodes, own_nodes, units, with_groups
+from ...model.owner import Owner
+from ..cdi import Aspect, Needs, address_name, is_driven, missing_nodes, own_nodes, units, with_groups
 
 _DEVICE = re.compile(r"/dev/(?:accel/accel|hl)([0-9]+)\Z")
 _CONTROLS = ("/dev/accel/accel_controlD", "/dev/hl_controlD")
@@ -24,13 +25,13 @@ _OPERATOR = "/run/habana/driver"
 
 def aspect() -> Aspect:
     """One kind."""
-    return Aspect(("intel.com/gaudi",), _needs, holder=_holder)
+    return Aspect(("intel.com/gaudi",), _needs, owner=_owner)
 
 
-def _holder(host: Host) -> Holder | None:
+def _owner(host: Host) -> Owner | None:
     if not host.exists(f"{_OPERATOR}/usr"):
         return None
-    return Holder("the Intel Gaudi Operator", _OPERATOR, "driver and runtime in its DeviceConfig")
+    return Owner("the Intel Gaudi Operator", _OPERATOR, "driver and runtime in its DeviceConfig")
 
 
 def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:

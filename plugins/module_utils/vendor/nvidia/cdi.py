@@ -22,7 +22,8 @@ from ...codec.cdi import Hook, Mount
 from ...host import command
 from ...host.door import Host
 from ...model.device import Row
-from ..cdi import Aspect, Holder, Needs, is_driven, missing_nodes, own_nodes, shared_nodes, units
+from ...model.owner import Owner
+from ..cdi import Aspect, Needs, is_driven, missing_nodes, own_nodes, shared_nodes, units
 
 _DEVICE = re.compile(r"/dev/nvidia([0-9]+)\Z")
 _CACHE = "/etc/ld.so.cache"
@@ -56,19 +57,19 @@ _OPERATOR_AT = ("/run/nvidia/driver/usr/bin", "/usr/local/nvidia/toolkit")
 def aspect() -> Aspect:
     """One kind; the maker's generator prints to its standard output where it is given no file."""
     generator = ("nvidia-ctk", "cdi", "generate", "--format=json")
-    return Aspect(("nvidia.com/gpu",), _needs, generator, _holder, "nvidia", _VERSIONED)
+    return Aspect(("nvidia.com/gpu",), _needs, generator, _owner, "nvidia", _VERSIONED)
 
 
-def _holder(host: Host) -> Optional[Holder]:
+def _owner(host: Host) -> Optional[Owner]:
     for path in _OPERATOR_AT:
         if host.exists(path):
-            return Holder("the NVIDIA GPU Operator", path, "toolkit.enabled: false and cdi.enabled: false")
+            return Owner("the NVIDIA GPU Operator", path, "toolkit.enabled: false and cdi.enabled: false")
     for ending in ("path", "service"):
         unit = f"nvidia-cdi-refresh.{ending}"
         is_masked = host.link(f"/etc/systemd/system/{unit}").value == "/dev/null"
         if host.link(f"{_REFRESH_WANTS}.{ending}").value is not None and not is_masked:
             switch = "systemctl disable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"
-            return Holder("nvidia-cdi-refresh", f"{_REFRESH_WANTS}.{ending}", switch)
+            return Owner("nvidia-cdi-refresh", f"{_REFRESH_WANTS}.{ending}", switch)
     return None
 
 

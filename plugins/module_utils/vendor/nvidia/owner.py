@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Optional
 
 from ...host.door import Host
-from ..owners import Owner
+from ...model.owner import Owner
 
 _ROOT = "/run/nvidia/driver"
 _MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem")
@@ -23,4 +23,5 @@ def owner(host: Host) -> Optional[Owner]:
     """The operator, where its container is mounted."""
     if not host.exists(f"{_ROOT}/usr/bin"):
         return None
-    return Owner("nvidia", "the driver container of the NVIDIA GPU Operator", _ROOT, _MODULES, "driver.enabled: false")
+    name = "the driver container of the NVIDIA GPU Operator"
+    return Owner(name, _ROOT, "driver.enabled: false", "nvidia", _MODULES)
