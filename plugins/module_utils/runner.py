@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 from .host import command, disk
 from .host.door import Host
+from .host.lock import now
 from .model.call import Call, Outcome
 from .model.errors import ConflictError, InputError, VerifyError, joined
 from .model.plan import ABSENT, PathStep, Plan, diffs, rows
@@ -337,8 +338,6 @@ def restart_rows(engine: Engine, plan: Plan, wish: str) -> list[dict[str, Any]]:
 
 def _is_started(host: Host, service: str, boot: str, seconds: float) -> bool:
     """Whether a service runs that was started after a moment by the boot's clock."""
-    from .host.lock import now
-
     argv = ["systemctl", "show", service, "--property=ActiveState,ActiveEnterTimestampMonotonic"]
     ran = command.run(host, argv, _SHOW_SECONDS)
     told = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())

@@ -110,8 +110,7 @@ class Engine:
         if journal is None or journal.run == self.run:
             return
         if not self.may_adopt(journal):
-            details: dict[str, object] = {"owner": {"run": journal.run, "at": journal.at}, "journal": journal.id}
-            raise _busy(journal.run, details, journal.at)
+            raise _open(journal)
         self._write([{"t": "owner", "run": self.run, **_moment()}])
 
     def may_adopt(self, journal: Journal) -> bool:
@@ -138,8 +137,7 @@ class Engine:
                 "run the module generation with state: recovered (a real run takes them back by itself first)",
             )
         if self.journal.run != self.run and not self.may_adopt(self.journal):
-            owner = {"run": self.journal.run, "at": self.journal.at}
-            raise _busy(self.journal.run, {"owner": owner, "journal": self.journal.id}, self.journal.at)
+            raise _open(self.journal)
 
     def foresee_recovery(self) -> tuple[tuple[Batch, ...], bool]:
         """For check mode: what recovery would take back, and whether it would make a generation of the rest."""
@@ -414,6 +412,10 @@ def _contents(step: PathStep) -> list[bytes]:
 
 def _is_folder(step: Step) -> bool:
     return isinstance(step, PathStep) and step.after.kind == "dir"
+
+
+def _open(journal: Journal) -> BusyError:
+    return _busy(journal.run, {"owner": {"run": journal.run, "at": journal.at}, "journal": journal.id}, journal.at)
 
 
 def _busy(run: str, details: dict[str, object], at: str) -> BusyError:

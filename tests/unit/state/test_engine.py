@@ -20,7 +20,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.model.errors impor
     RecoveryError,
     VerifyError,
 )
-from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Plan, file_step
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Found, Plan, file_step
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
 
 A, B, C = "/etc/modprobe.d/accelerator-ops-a.conf", "/etc/b.conf", "/etc/c/d/e.conf"
@@ -175,7 +175,7 @@ def test_tasks_of_one_run_share_a_journal(node):
     assert len(info(node)["generations"][0]["changes"]) == 3
 
 
-def test_what_a_run_did_and_undid_is_no_generation(node):
+def test_of_what_a_run_did_and_undid_only_the_folder_is_left(node):
     node.files({A: "a"}, commit="later")
     node.files({A: None}, commit="later")
     done = node.generation(runner.committed)
@@ -221,15 +221,10 @@ def test_a_lease_that_is_over_lets_the_next_one_in(node, monkeypatch):
 
 def test_a_failed_verification_takes_everything_back(node):
     before = node.listing()
-    seen = iter([ABSENT])
-
     def observe(host, wish):
         return None
 
     def decide(_seen, wish):
-        next(seen, None)
-        from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Found
-
         return Plan(file_step(B, Found(ABSENT, b"", (os.geteuid(), os.getegid())), b"never seen", "a test"))
 
     with pytest.raises(VerifyError, match=r"b\.conf"):
