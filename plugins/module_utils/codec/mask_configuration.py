@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
-from . import document, toml
+from . import document, toml, unit
 
 Hide = Callable[[str], str]
 """Notes a secret that may stand elsewhere too, and gives its mask."""
@@ -152,8 +152,7 @@ def _hidden(key: str, value: str, hide: Hide) -> str:
 def _unit(text: str, hide: Hide) -> str:
     """The sections, the command lines and the environment of a unit."""
     kept = []
-    for line in re.sub(r"\\\n(?:[ \t]*[#;][^\n]*\n)*", " ", text).splitlines():
-        line = line.strip()
+    for line in unit.lines(text):
         name, equals, value = (part.strip() for part in line.partition("="))
         if line.startswith("[") or (equals and name in ("EnvironmentFile", "KillMode")):
             kept.append(line)

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Optional
 
+from ..model.plan import owned
 from .kernel import same_name
 
-HEADER = "# Made by accelerator.ops. What is changed here by hand is found, shown and not overwritten unasked.\n"
+HEADER = owned("kernel_config")
 
 WORDS = re.compile(r'(?:"[^"]*"|[^\s"])+')
 """Words as the kernel parts them: quotes hold one together."""

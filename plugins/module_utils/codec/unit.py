@@ -17,6 +17,11 @@ _SHOWN = re.compile(r"path=(\S*) ; argv\[\]=(.*?) ; ignore_errors=")
 _PREFIXES = "@-:+!|"  # of the first word of a command line
 
 
+def lines(text: str) -> list[str]:
+    """The lines of a unit file, each with those that it goes on in."""
+    return [line.strip() for line in re.sub(r"\\\n(?:[ \t]*[#;][^\n]*\n)*", " ", text).splitlines()]
+
+
 def directives(texts: Iterable[str], section: str) -> dict[str, list[str]]:
     """The assignments of one section of a unit file and its drop-ins, in their order.
 
@@ -25,8 +30,7 @@ def directives(texts: Iterable[str], section: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in texts:
         here = ""
-        for line in re.sub(r"\\\n(?:[ \t]*[#;][^\n]*\n)*", " ", text).splitlines():
-            line = line.strip()
+        for line in lines(text):
             if line.startswith("[") and line.endswith("]"):
                 here = line[1:-1]
             elif line and line[0] not in "#;" and here == section and "=" in line:

@@ -13,7 +13,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
-OWNED = "Written by accelerator.ops (container_engine). A change here is taken for a human's, and is kept."
+from ..model.plan import owned
+
+OWNED = owned("container_engine")
 _ASKED = "# asked: "
 
 VALIDATOR_KEYS = (
@@ -51,8 +53,8 @@ class Asked(NamedTuple):
 def comments(asked: Asked, more: Iterable[str] = ()) -> str:
     """The comments that a file of ours begins with."""
     said = {name: value for name, value in asked._asdict().items() if value is not None}
-    lines = [f"# {OWNED}", _ASKED + json.dumps(said, sort_keys=True), *(f"# {line}" for line in more)]
-    return "".join(f"{line}\n" for line in lines)
+    lines = [_ASKED + json.dumps(said, sort_keys=True), *(f"# {line}" for line in more)]
+    return OWNED + "".join(f"{line}\n" for line in lines)
 
 
 def remembered(text: str) -> Asked:

@@ -405,7 +405,7 @@ def _minimal(seen: Seen) -> bytes:
     """The root file where there is none. It reads no other drop-ins: those that were not read before stay unread."""
     version = 2 if seen.version is None or seen.version < rules.MERGES else 3
     head = "The daemon reads drop-ins only where this file is."
-    return f'# {OWNED}\n# {head}\nversion = {version}\nimports = ["{PATTERN}"]\n'.encode()
+    return f'{OWNED}# {head}\nversion = {version}\nimports = ["{PATTERN}"]\n'.encode()
 
 
 def _restart(seen: Seen) -> Restart:

@@ -200,6 +200,11 @@ def attempted(decide: Callable[[], Plan]) -> Plan:
         return Plan(blockers=(error,))
 
 
+def owned(module: str) -> str:
+    """The first line of a file of ours: who wrote it, and what becomes of changes by hand."""
+    return f"# Written by accelerator.ops ({module}). A change here is taken for a human's, and is kept.\n"
+
+
 _VOLATILE = ("security.ima", "security.evm")
 """Extended attributes that speak of the old content and would be wrong for a new one (ima(7), evm, read 2026-12)."""
 

@@ -10,6 +10,7 @@ from typing import Optional
 
 from ..host import own_sources
 from ..host.door import Host
+from ..model.plan import owned
 from .cdi_specs import Asked
 
 PROGRAM = "/usr/local/lib/accelerator-ops/cdi.pyz"
@@ -42,7 +43,6 @@ _MINOR = re.compile(r"/python3\.([0-9]+)\Z")
 _OLDEST = 9
 
 _SERVICE = """\
-# Written by accelerator.ops (cdi_spec). A change here is taken for a human's, and is kept.
 [Unit]
 Description=Make the CDI specs of accelerators
 # Device files appear late: it is tried again for some minutes.
@@ -59,7 +59,6 @@ RestartSec=3
 WantedBy=multi-user.target
 """
 _PATH = """\
-# Written by accelerator.ops (cdi_spec). A change here is taken for a human's, and is kept.
 [Unit]
 Description=Make the CDI specs of accelerators when a driver or a maker's generator changes
 
@@ -82,7 +81,8 @@ def program(wish: Asked) -> bytes:
 
 def units(python: str) -> dict[str, bytes]:
     """The unit files by path. They name no order: whoever needs one adds a drop-in."""
-    return {SERVICE: _SERVICE.format(python=python, program=PROGRAM).encode(), PATH: _PATH.encode()}
+    texts = {SERVICE: _SERVICE.format(python=python, program=PROGRAM), PATH: _PATH}
+    return {path: (owned("cdi_spec") + text).encode() for path, text in texts.items()}
 
 
 def python(host: Host) -> Optional[str]:

@@ -19,7 +19,7 @@ from ..host import command, disk
 from ..host.door import Host
 from ..host.drop_ins import drop_ins
 from ..model.errors import ConflictError, InputError
-from ..model.plan import Command, Derived, Found, PathStep, Plan, file_step
+from ..model.plan import Command, Derived, Found, PathStep, Plan, file_step, owned
 from ..vendor import permissions
 from ..vendor.ids import OFF_PCI_DRIVERS, is_device, maker_of
 from ..vendor.permissions import Driven, Held, Match, SelfMade
@@ -36,7 +36,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 RULES = "/etc/udev/rules.d/70-accelerator-ops.rules"
 MODULE_OPTIONS = "/etc/modprobe.d/accelerator-ops-permissions.conf"
 
-_OWNED = "Written by accelerator.ops (device_permissions). A change here is taken for a human's, and is kept."
+_OWNED = owned("device_permissions")
+_FINAL = "The colons make an assignment final: no rule that is read later changes it."
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\Z")
 _MODE = re.compile(r"0?[0-7]{3}\Z")
 _SYSTEM_GIDS = range(999, 100, -1)  # shadow's defaults (login.defs of shadow 4.13), in the order that it takes them
@@ -235,7 +236,7 @@ def _plan(
     groups, commands = _with_groups(seen, sorted({wish["group"] or one for one in usual}))
     rules = [_rule(match, wish["group"] or match.group, mode) for match in matches]
     _judge_rules(seen, wish, matches, mode)
-    text = udev.render(_comments(), rules).encode() if rules else None
+    text = (_OWNED + udev.render((_FINAL,), rules)).encode() if rules else None
     steps = file_step(RULES, seen.rules, text, "groups and modes of device files")
     option_steps, reboot, deferred = _options(seen, wish, groups, mode, driven)
     derived: list[Derived] = []
@@ -247,10 +248,6 @@ def _plan(
         derived.append(_applied([*_rules_of(seen.rules), *rules], reason))
     derived += _self_made(seen, wish, groups, mode, driven) if wish["state"] == "present" else ()
     return Plan((*commands, *steps, *option_steps), tuple(derived), (), tuple(reboot), tuple(deferred))
-
-
-def _comments() -> tuple[str, ...]:
-    return (_OWNED, "The colons make an assignment final: no rule that is read later changes it.")
 
 
 def _with_groups(seen: Seen, names: Iterable[str]) -> tuple[dict[str, int], list[Command]]:
@@ -400,7 +397,7 @@ def _options(
             reboot.append(
                 f"{one.module} gives its device files group {held.gid} and mode {held.mode:04o} until it is loaded anew"
             )
-    content = "".join(f"{line}\n" for line in (f"# {_OWNED}", *lines)).encode() if lines else None
+    content = (_OWNED + "".join(f"{line}\n" for line in lines)).encode() if lines else None
     return file_step(MODULE_OPTIONS, seen.options, content, "group and mode of device files"), reboot, []
 
 
