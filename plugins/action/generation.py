@@ -30,6 +30,7 @@ class ActionModule(ActionBase):
     """Sets ``run`` where the task does not, and tries again with ``dead_run`` where the owner is found to be over."""
 
     TRANSFERS_FILES = False
+    _supports_async = True
 
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

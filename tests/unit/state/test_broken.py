@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -225,3 +226,27 @@ def _full(node, free):
     node.generation(runner.rolled_back, to=0)
     assert node.listing() == zero
     return left
+
+
+def test_a_task_may_run_in_the_background(node, tmp_path):
+    pytest.importorskip("ansible", reason="Ansible starts the module")
+    line = f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}\n"
+    (tmp_path / "inventory").write_text(line)
+    argv = [
+        "-m",
+        "ansible",
+        "adhoc",
+        "localhost",
+        "-i",
+        str(tmp_path / "inventory"),
+        "-B",
+        "60",
+        "-P",
+        "1",
+        "--one-line",
+    ]
+    module = ["-m", "accelerator.ops.kernel_config", "-a", f"root={node.root} blacklist=nouveau"]
+    environment = {**os.environ, "ANSIBLE_ASYNC_DIR": str(tmp_path / "jobs")}
+    ran = subprocess.run([sys.executable, *argv, *module], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (node.root / "etc/modprobe.d/accelerator-ops-blacklist.conf").is_file()
