@@ -228,11 +228,13 @@ error:
     details: {}
 """
 
+from ansible_collections.accelerator.ops.plugins.module_utils import cdi_program
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run_call
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import SHARED, change
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.node_config import OPTIONS, decide, observe
 
 SPEC = {**SHARED, **OPTIONS}
+SENT_ALONG = (cdi_program,)  # the program on the node is made of what is sent
 
 
 def main():

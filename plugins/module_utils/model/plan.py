@@ -286,4 +286,7 @@ def _shown(state: State, content: bytes) -> str:
     """A version as text: its attributes in one line, then its content."""
     if state.kind == "absent":
         return ""
-    return f"# {state.text().partition(' sha256')[0]}\n{content.decode('utf-8', 'backslashreplace')}"
+    head = f"# {state.text().partition(' sha256')[0]}\n"
+    if b"\0" in content:
+        return f"{head}{len(content)} bytes, sha256 {state.sha256}\n"
+    return head + content.decode("utf-8", "backslashreplace")

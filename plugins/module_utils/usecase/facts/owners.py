@@ -58,7 +58,7 @@ _MARKED = (
 """As above, where the file begins so."""
 
 _SPECS = (
-    (re.compile(r"accelerator-[a-z0-9]+\.json"), _OURS),
+    (re.compile(r"accelerator-[a-z0-9-]+\.json"), _OURS),
     # cmd/nvidia-ctk-installer: management; k8s-device-plugin: k8s.device-plugin; k8s-dra-driver-gpu: k8s.*.nvidia.com
     (re.compile(r"management\.nvidia\.com-.*"), _GPU_OPERATOR),
     (re.compile(r"k8s\.device-plugin\.nvidia\.com-.*"), "NVIDIA device plugin"),
