@@ -255,7 +255,8 @@ def test_what_modinfo_said_is_asked_of_the_recording(node, tmp_path, monkeypatch
         "ansible_collections.accelerator.ops.plugins.module_utils.usecase.facts.module_files.module_file.unpack"
     )
     monkeypatch.setattr(module_files, refuse)
-    monkeypatch.setattr(command, "_run", lambda argv, deadline, keep: command.Ran(0, "version=6.8.5\0signer=me\0", None))
+    said = command.Ran(0, "version=6.8.5\0signer=me\0", None)
+    monkeypatch.setattr(command, "_run", lambda argv, deadline, keep: said)
     host = node(files, Recorder)
     host.is_live, host._inside, host.answers = True, lambda real: host.root + real, host.ran
     facts = observe(host)
