@@ -27,10 +27,15 @@ def drop_ins(host: Host, folder: str, ending: str) -> tuple[str, ...]:
     return tuple(path for _name, path in sorted(found.items()))
 
 
+def text_of(host: Host, path: str) -> str:
+    """What a file of others says to its programs, which care for no encoding; empty where it cannot be read."""
+    return (host.read_bytes(path)[0] or b"").decode("utf-8", "replace")
+
+
 def unit_texts(host: Host, name: str) -> list[str]:
     """The file in force of a unit of systemd, then its drop-ins. Empty where there is no such unit."""
     places = (f"{above}/systemd/system/{name}" for above in ABOVE)
-    main = next((text for text in (host.read(place).value for place in places) if text), None)
+    main = next((text for text in (text_of(host, place) for place in places) if text), None)
     if main is None:
         return []
-    return [main, *(host.read(path).value or "" for path in drop_ins(host, f"systemd/system/{name}.d", ".conf"))]
+    return [main, *(text_of(host, path) for path in drop_ins(host, f"systemd/system/{name}.d", ".conf"))]

@@ -17,7 +17,7 @@ from ..codec import kernel, modprobe, udev
 from ..codec.udev import Pair, Rule
 from ..host import command, disk
 from ..host.door import Host
-from ..host.drop_ins import drop_ins
+from ..host.drop_ins import drop_ins, text_of
 from ..model.errors import ConflictError, InputError
 from ..model.plan import Command, Derived, Found, PathStep, Plan, file_step, owned
 from ..vendor import permissions
@@ -127,7 +127,7 @@ def _groups(host: Host) -> dict[str, int]:
     found: dict[str, int] = {}
     # Images whose /etc is not theirs keep the system's groups in /usr/lib (nss-altfiles).
     for path in ("/usr/lib/group", "/etc/group"):
-        found.update(_rows(host.read(path).value or ""))
+        found.update(_rows(text_of(host, path)))
     return found
 
 
@@ -179,7 +179,7 @@ def _node(host: Host, path: str, match: Match) -> Iterator[Node]:
 def _texts(host: Host, paths: Iterable[str], ours: str, words: Iterable[str]) -> dict[str, str]:
     """Others' files that have one of the words. One that has our file's name is none once ours is there."""
     name = ours.rpartition("/")[2]
-    found = {path: host.read(path).value or "" for path in paths if path.rpartition("/")[2] != name}
+    found = {path: text_of(host, path) for path in paths if path.rpartition("/")[2] != name}
     return {path: text for path, text in found.items() if any(word in text for word in words)}
 
 

@@ -220,6 +220,18 @@ def test_files_about_the_module_are_seen_where_a_driver_makes_its_own_files(node
     assert usecase.observe(node(tree), {**WISH, "makers": ["intel"]}).other_options == {}
 
 
+def test_a_word_that_is_no_utf8_hides_nothing_of_a_file(node):
+    host = node({**TREE, "/etc/modprobe.d/nvidia.conf": "options nvidia NVreg_DeviceFileMode=0666\n"})
+    wish = {**WISH, "makers": ["nvidia"]}
+    before = usecase.observe(host, wish)
+    for path in ("etc/group", "etc/udev/rules.d/10-mine.rules", "etc/modprobe.d/nvidia.conf"):
+        place = Path(host.root) / path
+        place.write_bytes(b"# f\xfcr uns\n" + place.read_bytes())
+    seen = usecase.observe(Host(host.root), wish)
+    assert (seen.groups, list(seen.other_rules)) == (before.groups, list(before.other_rules))
+    assert list(seen.other_options) == ["/etc/modprobe.d/nvidia.conf"]
+
+
 DRM = "/sys/class/drm"
 NODES = {
     "card0": (f"{GPU}/drm/card0", "dri/card0", (226, 0)),

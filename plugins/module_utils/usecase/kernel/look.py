@@ -12,7 +12,7 @@ from ...codec import kernel as texts
 from ...host import disk
 from ...host.command import run
 from ...host.door import Host
-from ...host.drop_ins import drop_ins
+from ...host.drop_ins import drop_ins, text_of
 from ...model.answer import Answer
 from ..facts.next_boot import next_release
 from .modules import needed
@@ -72,11 +72,7 @@ def _next(host: Host) -> Answer:
 
 def _config_files(host: Host, folder: str, ours: Collection[str]) -> tuple[Text, ...]:
     """The files of others in the order they are read."""
-    return tuple(Text(path, _text(host, path)) for path in drop_ins(host, folder, ".conf") if path not in ours)
-
-
-def _text(host: Host, path: str) -> str:
-    return (host.read_bytes(path)[0] or b"").decode("utf-8", "replace")
+    return tuple(Text(path, text_of(host, path)) for path in drop_ins(host, folder, ".conf") if path not in ours)
 
 
 def _modules(host: Host, wish: Wish, names: Iterable[str], following: Optional[str]) -> dict[str, Any]:
