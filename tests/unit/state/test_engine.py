@@ -221,6 +221,7 @@ def test_a_lease_that_is_over_lets_the_next_one_in(node, monkeypatch):
 
 def test_a_failed_verification_takes_everything_back(node):
     before = node.listing()
+
     def observe(host, wish):
         return None
 
