@@ -104,7 +104,8 @@ class Command(NamedTuple):
     """Something that a program makes there or not, such as a group. Undo class compensating.
 
     ``probe`` ends with status 0 where it is there. ``run`` makes it, ``undo`` takes it away. ``before`` and ``after``
-    say whether it is there.
+    say whether it is there. ``used`` ends with status 0 where somebody has put it to use since (a group that has
+    members): it is then not taken away; none: that cannot be.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Command(NamedTuple):
     undo: tuple[str, ...]
     probe: tuple[str, ...]
     why: str
+    used: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

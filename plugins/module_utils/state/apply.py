@@ -223,7 +223,10 @@ def _is_same_folder(step: Step, seen: State | str | bool) -> bool:
 
 
 def _is_in_use(host: Host, step: Step, needed: Sequence[Step]) -> bool:
-    """A folder that was made, and holds something that is not ours to remove: it stays."""
+    """A folder that was made and holds something of others, or a group that has members by now: it stays."""
+    if isinstance(step, Command):
+        is_to_go = step.after and not step.before and bool(step.used)
+        return is_to_go and command.run(host, step.used, _PROBE_SECONDS).reason is None
     if not isinstance(step, PathStep) or step.after.kind != "dir":
         return False
     goes = {one.key for one in needed if isinstance(one, PathStep) and one.after.kind == "absent"}

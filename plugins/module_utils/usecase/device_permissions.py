@@ -42,6 +42,7 @@ _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\Z")
 _MODE = re.compile(r"0?[0-7]{3}\Z")
 _SYSTEM_GIDS = range(999, 100, -1)  # shadow's defaults (login.defs of shadow 4.13), in the order that it takes them
 _ASK_SECONDS = 10.0
+_HAS_MEMBERS = 'test -n "$(getent group "$0" | cut -d: -f4)"'
 _MAKE_SECONDS = 60.0
 
 
@@ -269,7 +270,8 @@ def _with_groups(seen: Seen, names: Iterable[str]) -> tuple[dict[str, int], list
         run = ("groupadd", "--system", "--gid", str(number), name)
         probe = ("getent", "group", name)
         why = "device files belong to it"
-        commands.append(Command(f"group {name}", False, True, run, ("groupdel", name), probe, why))
+        used = ("/bin/sh", "-c", _HAS_MEMBERS, name)
+        commands.append(Command(f"group {name}", False, True, run, ("groupdel", name), probe, why, used))
     return groups, commands
 
 

@@ -20,6 +20,8 @@ from ansible_collections.accelerator.ops.plugins.module_utils.model.errors impor
     ConflictError,
     RecoveryError,
 )
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Command
+from ansible_collections.accelerator.ops.plugins.module_utils.state import apply
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
 
 A, B, C = "/etc/a.conf", "/etc/b.conf", "/etc/c.conf"
@@ -250,3 +252,12 @@ def test_a_task_may_run_in_the_background(node, tmp_path):
     ran = subprocess.run([sys.executable, *argv, *module], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (node.root / "etc/modprobe.d/accelerator-ops-blacklist.conf").is_file()
+
+
+def test_a_group_that_has_members_by_now_stays() -> None:
+    made = Command("group x", False, True, ("false",), ("false",), ("true",), "a test", ("true",))
+    assert apply.back(Host("/"), [made], "refuse") == []
+    unused = made._replace(used=("false",))
+    assert apply.back(Host("/"), [unused], "refuse") == [unused._replace(before=True, after=False)]
+    never = made._replace(used=())
+    assert apply.back(Host("/"), [never], "refuse") == [never._replace(before=True, after=False)]
