@@ -86,10 +86,11 @@ def test_all_that_is_in_the_way_is_one_list_and_nothing_is_changed(tree: Tree, m
     assert tree.listing(but="") == before
     failed = ran.of("node_config")
     assert ran.modules() == ["accelerator_facts", "node_config"]
-    assert failed["msg"].startswith("cannot change this node: 3 things stand in the way, expected none; mend all")
+    assert failed["msg"].startswith("cannot change this node: 4 things stand in the way, expected none; mend all")
     blockers = failed["error"]["details"]["blockers"]
     assert [(one["code"], one["subject"]) for one in blockers] == [
         ("input", "device permissions"),
+        ("input", "CDI specs"),
         ("conflict", OPTIONS),
         ("conflict", BLACKLIST),
     ]
