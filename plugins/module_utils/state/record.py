@@ -51,7 +51,9 @@ def to_step(row: Mapping[str, Any]) -> Step:
     if row["kind"] == "setting":
         return Setting(**told)
     run, undo, probe = (tuple(told[key]) for key in ("run", "undo", "probe"))
-    return Command(told["name"], told["before"], told["after"], run, undo, probe, told["why"], tuple(told["used"]))
+    return Command(
+        told["name"], told["before"], told["after"], run, undo, probe, told["why"], tuple(told.get("used", ()))
+    )
 
 
 def derived_row(derived: Derived) -> dict[str, Any]:
