@@ -434,7 +434,8 @@ def _drift(reads: Sequence[_Read], node: Observed) -> Iterator[Finding]:
         mine = by_kind.get(expected.kind, [])
         if not mine:
             if expected.units and is_all_known:
-                yield Finding("drift", "fail", expected.kind, "no spec has devices of this kind", "make one")
+                reason = "no spec has devices of this kind"
+                yield Finding("drift", "fail", expected.kind, reason, "make one, with cdi_spec")
             continue
         named = {device.name for one in mine if one.spec is not None for device in one.spec.devices}
         for unit in expected.units if is_all_known else ():

@@ -99,7 +99,8 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     if _is_nothing_here(seen, asked):
         return Plan()
     if seen.python is None and not seen.is_live:
-        return Plan(deferred=("CDI specs: no Python in this root for the program that makes them",))
+        why = "no Python in this root for the program that makes them; install python3 there"
+        return Plan(deferred=(f"CDI specs: {why}",))
     blockers = tuple(_blockers(seen, asked))
     if blockers:
         return Plan(blockers=blockers)

@@ -95,7 +95,7 @@ def _runtime(name: str, one: Any) -> dict[str, Any]:
         raise InputError("add", "a runtime", f"the name {name!r}", expected, "give it another name")
     one = {} if one is None else one
     if not isinstance(one, Mapping) or set(one) - set(_KEYS):
-        expected = f"some of {', '.join(_KEYS)}"
+        expected = f"a dictionary with some of {', '.join(_KEYS)}"
         raise InputError("add", subject, f"{one!r}", expected, "correct runtimes")
     given = {key: one[key] for key in _KEYS if one.get(key) is not None}
     if not given.get("binary") and not given.get("type"):
