@@ -62,7 +62,8 @@ notes:
   - Another file with the same kind is a conflict, whoever made it, since a name that is in two files resolves to
     nothing, or to the other one. So is another tool that makes a maker's specs on this node, such as
     C(nvidia-cdi-refresh) or the NVIDIA GPU Operator. The error names it and its own switch.
-  - In a root without C(/sys) only the program and its units are written. The specs make themselves at the first boot.
+  - In another root than V(/) only the program and its units are written, where it has a Python. The specs make
+    themselves at the first boot.
 seealso:
   - module: accelerator.ops.accelerator_facts
   - module: accelerator.ops.device_permissions
