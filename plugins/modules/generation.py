@@ -30,7 +30,9 @@ options:
     choices: [committed, recovered, rolled_back, released, pruned, sealed]
     default: committed
   to:
-    description: The generation to go to; V(0) is the node before the first one.
+    description:
+      - The generation to go to, which O(state=rolled_back) needs; V(0) is the node before the first one.
+      - Other states pass it over.
     type: int
   keep:
     description: How many generations O(state=pruned) keeps.
@@ -47,7 +49,7 @@ EXAMPLES = r"""
 - name: Commit what the tasks before have changed
   accelerator.ops.generation:
 
-- name: Bring the node back to the generation before
+- name: Bring the node back to generation 3
   accelerator.ops.generation:
     state: rolled_back
     to: 3
