@@ -69,7 +69,7 @@ def report(wish: dict[str, Any]) -> dict[str, Any]:
     )
     folder.sweep()
     folder.give_back()
-    totals, done = summary(seen.document), change_totals(changed)
+    totals, done = summary(seen.document), change_totals(changed, len(hosts))
     # made here and not in the role: before ansible-core 2.19 a template turns a number into text
     stats = {f"survey_{name}": value for name, value in {"page": page, "data": data, **totals}.items()}
     change_stats = {f"changes_{name}": value for name, value in {"page": page, "data": data, **done}.items()}

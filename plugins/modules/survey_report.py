@@ -133,7 +133,10 @@ changes:
   type: dict
   contains:
     nodes_total:
-      description: Hosts that tasks of the run were to change.
+      description: Hosts of the run.
+      type: int
+    nodes_not_reached:
+      description: Hosts where the run ended before it came to a change.
       type: int
     nodes_changed:
       description: Hosts that were changed, or would be in check mode.

@@ -24,10 +24,11 @@ def changes(left: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [_row(node, told[node]) for node in sorted(told, key=natural) if told[node]]
 
 
-def totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The rows as scalars, for ``set_stats``."""
+def totals(rows: Sequence[Mapping[str, Any]], nodes_total: int) -> dict[str, Any]:
+    """The rows of a run over ``nodes_total`` nodes as scalars, for ``set_stats``."""
     return {
-        "nodes_total": len(rows),
+        "nodes_total": nodes_total,
+        "nodes_not_reached": nodes_total - len(rows),
         "nodes_changed": sum(row["changed"] for row in rows),
         "nodes_failed": sum(row["status"] == FAILED for row in rows),
         "nodes_to_reboot": sum(bool(row["reboot"]) for row in rows),

@@ -69,8 +69,9 @@ def test_results_of_a_node(results: list[Any], expected: Mapping[str, Any]) -> N
 def test_nodes_are_in_order_and_counted() -> None:
     rows = changes({"n10": PREPARED, "n2": REFUSED, "n1": [], "n3": [done(deferred=["x"])]})
     assert [row["node"] for row in rows] == ["n2", "n3", "n10"]
-    assert totals(rows) == {
-        "nodes_total": 3,
+    assert totals(rows, 5) == {
+        "nodes_total": 5,
+        "nodes_not_reached": 2,
         "nodes_changed": 1,
         "nodes_failed": 1,
         "nodes_to_reboot": 1,
