@@ -54,7 +54,7 @@ def _check(host: Host, wish: Asked) -> int:
     found = cdi_specs.present(host, wish.directory)
     for path, text in wanted.items():
         if path in found and cdi_specs.is_right(found[path], text):
-            print(path)
+            sys.stdout.write(f"{path}\n")
     return 0
 
 
@@ -70,7 +70,7 @@ def _make(root: str, wish: Asked, is_whole: bool) -> int:
     for path, text in wanted.items():
         if path not in found or not cdi_specs.is_right(found[path], text):
             _write(host, path, text)
-            print(f"made {path}")
+            sys.stdout.write(f"made {path}\n")
     # A name that is in two files resolves to nothing: what is over goes at once. That of a failure stays as it was.
     failed = {f"accelerator-{one.maker}" for one in looks if one.failure is not None}
     for path in found:
@@ -78,7 +78,7 @@ def _make(root: str, wish: Asked, is_whole: bool) -> int:
             real = disk.place(host, path)
             disk.remove(real)
             disk.sync_folders([os.path.dirname(real)])
-            print(f"removed {path}")
+            sys.stdout.write(f"removed {path}\n")
     return _told(looks, is_whole)
 
 
@@ -126,5 +126,5 @@ def _told(looks: Sequence[Look], is_whole: bool) -> int:
 
 
 def _said(line: str, status: int) -> int:
-    print(line, file=sys.stderr)
+    sys.stderr.write(f"{line}\n")
     return status

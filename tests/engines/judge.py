@@ -80,7 +80,9 @@ def unpacked(package: str, release: str) -> Path:
     )
     env = {**os.environ, "APT_CONFIG": str(folder / "apt.conf")}
     for command in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "download", package]):
-        ran = subprocess.run(command, cwd=folder / "out", env=env, capture_output=True, text=True, timeout=300)
+        ran = subprocess.run(
+            command, cwd=folder / "out", env=env, capture_output=True, text=True, timeout=300, check=False
+        )
         if ran.returncode:
             pytest.skip(f"{package} of Debian {release} cannot be had: {ran.stderr.strip().splitlines()[-1]}")
     archive = next((folder / "out").glob("*.deb"))
@@ -120,7 +122,9 @@ def from_module(version: str, place: Path) -> Path:
     ]
     env = {**os.environ, "CGO_ENABLED": "0"}
     try:
-        ran = subprocess.run(command, cwd=source, env=env, capture_output=True, text=True, timeout=_BUILD_SECONDS)
+        ran = subprocess.run(
+            command, cwd=source, env=env, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"containerd {version} was not built in {_BUILD_SECONDS} s")
     if ran.returncode:
@@ -151,6 +155,7 @@ class Root:
             capture_output=True,
             text=True,
             timeout=_RUN_SECONDS,
+            check=False,
         )
         return ran.returncode, ran.stdout, (ran.stderr.strip().splitlines() or [""])[-1]
 
@@ -161,5 +166,5 @@ class Root:
 
 
 def _libraries(program: Path) -> list[str]:
-    ran = subprocess.run(["ldd", str(program)], capture_output=True, text=True)
+    ran = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     return re.findall(r"(/\S+) \(0x", ran.stdout) if ran.returncode == 0 else []

@@ -55,7 +55,7 @@ def verdict(program: Path, file: Path) -> str:
     """What the daemon says against a file; nothing where it takes it."""
     env = {**os.environ, "PATH": f"{CACHE / 'docker-proxy-26.d'}:{os.environ['PATH']}"}
     command = [str(program), "-H", "fd://", "--validate", "--config-file", str(file)]
-    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     return ran.stderr.strip() if ran.returncode else ""
 
 

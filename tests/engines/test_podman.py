@@ -25,7 +25,7 @@ def place(tmp_path: Path) -> Path:
     """A root with Podman's program in it, and its own folder of settings."""
     if os.getuid() != 0 or shutil.which("podman") is None or shutil.which("unshare") is None:
         pytest.skip("Podman is shown another folder by root alone, where it and unshare are installed")
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("mount namespaces cannot be made here")
     (tmp_path / "usr/bin").mkdir(parents=True)
     (tmp_path / "usr/bin/podman").touch()
@@ -44,7 +44,11 @@ def info(place: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def _info(place: Path, own: list[str], options: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     command = ["unshare", "-m", "sh", "-c", _SEEN, "sh", str(place / "etc/containers"), *own, *options, "info"]
     return subprocess.run(
-        [*command, "--format", "{{.Host.OCIRuntime.Path}}"], capture_output=True, text=True, timeout=120
+        [*command, "--format", "{{.Host.OCIRuntime.Path}}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 

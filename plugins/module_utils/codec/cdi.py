@@ -630,7 +630,8 @@ def _written_value(value: Any) -> Any:
     if shape is not None:
         return _written(shape, value)
     if isinstance(value, tuple):
-        if value and all(type(part) is tuple for part in value):
+        # pairs are plain tuples; a record is one too, by its class
+        if value and all(isinstance(part, tuple) and type(part) not in _SHAPES for part in value):
             return dict(value)
         return [_written_value(part) for part in value]
     return value

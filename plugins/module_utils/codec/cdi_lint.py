@@ -420,7 +420,8 @@ def _owners(reads: Iterable[_Read]) -> Iterator[Finding]:
         if len(paths) > 1:
             reason = f"{' and '.join(paths)} each make specs of {kind}"
             step = "turn all of them off but one"
-            yield Finding("owner", "warn", next(iter(paths.values())), reason, step, tuple(paths.values()))
+            files = tuple(paths.values())
+            yield Finding("owner", "warn", files[0], reason, step, files)
 
 
 def _drift(reads: Sequence[_Read], node: Observed) -> Iterator[Finding]:

@@ -290,8 +290,8 @@ def plan(seen: Seen, given: Asked, imports: str) -> Plan:
     if not steps:
         _shown(seen, asked)
         return Plan()
-    is_running = seen.service is not None and seen.service.is_active
-    return Plan(steps, restarts=(_restart(seen),) if is_running else ())
+    service = seen.service
+    return Plan(steps, restarts=(_restart(seen.name, service),) if service is not None and service.is_active else ())
 
 
 def _usable(seen: Seen) -> None:
@@ -408,14 +408,11 @@ def _minimal(seen: Seen) -> bytes:
     return f'{OWNED}# {head}\nversion = {version}\nimports = ["{PATTERN}"]\n'.encode()
 
 
-def _restart(seen: Seen) -> Restart:
-    assert seen.service is not None
+def _restart(name: str, service: Service) -> Restart:
     # With another mode systemd ends the shims, and so the containers, together with the daemon. A server of k3s or
     # rke2 is the control plane too.
-    is_safe = (
-        seen.service.kill_mode == "process" and "server" not in seen.service.name and seen.service.name != "k3s.service"
-    )
-    return Restart(seen.service.name, f"{seen.name} reads its configuration at its start", is_safe)
+    is_safe = service.kill_mode == "process" and "server" not in service.name and service.name != "k3s.service"
+    return Restart(service.name, f"{name} reads its configuration at its start", is_safe)
 
 
 def _shown(seen: Seen, asked: Asked) -> None:

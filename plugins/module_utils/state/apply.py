@@ -196,7 +196,7 @@ def back(host: Host, steps: Sequence[Step], on_conflict: str, is_half_done: bool
     a value that is neither: the kernel gives huge pages one by one.
     """
     needed: list[Step] = []
-    third: dict[str, object] = {}
+    third: dict[str, dict[str, str]] = {}
     for step in reversed(steps):
         seen = look(host, step)
         if is_at(step, seen, step.before):
@@ -211,9 +211,8 @@ def back(host: Host, steps: Sequence[Step], on_conflict: str, is_half_done: bool
     if third and on_conflict == "refuse":
         first = next(iter(third))
         versions = third[first]
-        assert isinstance(versions, dict)
         ours = f"{versions['after']} (as it was left) or {versions['before']} (as before)"
-        raise conflict(first, versions["found"], ours, {"conflicts": third})
+        raise conflict(first, versions["found"], ours, {"conflicts": dict(third)})
     return needed
 
 
@@ -235,8 +234,7 @@ def _is_in_use(host: Host, step: Step, needed: Sequence[Step]) -> bool:
 
 def _to(step: Step, seen: State | str | bool) -> Step:
     """The step from what was seen to what was before."""
-    if isinstance(step, PathStep):
-        assert isinstance(seen, State)
+    if isinstance(step, PathStep) and isinstance(seen, State):
         return step._replace(before=seen, after=step.before, old=b"", new=b"")
     return step._replace(before=seen, after=step.before)  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ from ..model.cdi import ENDINGS, FOLDERS
 from ..model.device import Row
 from ..model.owner import Owner
 from ..model.plan import Found, State
-from ..vendor.cdi import LOADERS, Needs, Unit, aspect_of
+from ..vendor.cdi import LOADERS, Needs, Unit
 from .facts import devices, pci
 
 MODE = 0o644
@@ -92,8 +92,7 @@ def look(host: Host, wish: Asked) -> Optional[tuple[Look, ...]]:
 
 
 def _look(host: Host, maker: str, rows: list[dict[str, Any]], wish: Asked, others: Mapping[str, str]) -> Look:
-    aspect = aspect_of(maker)
-    assert aspect is not None  # the loaders are by its name
+    aspect = LOADERS[maker]()
     _name_partitions(host, maker, rows)
     needs = aspect.needs(host, rows)
     if not any(one.units or one.missing for one in needs):

@@ -74,7 +74,7 @@ def test_json_needs_no_package(monkeypatch):
 
 def test_what_stands_for_much_is_made_once():
     text = "a: &a [x, x]\n" + "".join(
-        f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(f'*{chr(97 + n)}' for _ in range(9))}]\n" for n in range(20)
+        f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(f'*{chr(97 + n)}' for _number in range(9))}]\n" for n in range(20)
     )
     tree = document.read(text)
     assert tree["u"][0] is tree["u"][8] is tree["t"]

@@ -80,7 +80,7 @@ def _modules(host: Host, wish: Wish, names: Iterable[str], following: Optional[s
     files = _config_files(host, "modprobe.d", (OPTIONS_FILE, BLACKLIST_FILE))
     modules: Mapping[str, Module] = {}
     if names:
-        on_disk = {release: _on_disk(host, release, names, files) for release in {running, following}}
+        on_disk = {release: _on_disk(host, release, names, files) for release in (running, following)}
         modules = {
             name: Module(
                 host.is_live and host.exists(f"/sys/module/{name}"),
