@@ -84,8 +84,7 @@ def change(call: Call, observe: Observe, decide: Decide) -> Outcome:
             engine.apply(plan, lambda: _verify(wanted(), kept))
         number = engine.commit() if call.wish["commit"] == "now" else None
         journal = None if engine.journal is None else engine.journal.id
-        restarts = restart_rows(engine, plan, call.wish["restart"])
-    return Outcome(outcome.changed, {**outcome.results, "generation": number, "journal": journal, "restart": restarts})
+    return outcome._replace(results={**outcome.results, "generation": number, "journal": journal})
 
 
 @clear
@@ -107,8 +106,7 @@ def rolled_back(call: Call) -> Outcome:
             engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept))
             made = engine.commit()
         engine.make_due()
-        restarts = restart_rows(engine, plan, call.wish["restart"])
-    return Outcome(outcome.changed, {**outcome.results, "generation": made, "restart": restarts})
+    return outcome._replace(results={**outcome.results, "generation": made})
 
 
 def _going_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Plan]:
