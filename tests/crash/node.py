@@ -25,6 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ansible_collections.accelerator.ops.tests.listing import entry
+
 STATE = "/var/lib/accelerator-ops"
 OWN = ("etc", "var", "run", "boot", "sys", "srv")
 """The folders at the top of a node that belong to it."""
@@ -185,7 +187,7 @@ class Node:
                 for name in [".", *names, *files]:
                     path = os.path.normpath(os.path.join(folder, name))
                     if name != "." or folder == str(self.root / one):
-                        yield path[len(str(self.root)) :], _entry(path)
+                        yield path[len(str(self.root)) :], entry(path)
 
     def leftovers(self) -> list[str]:
         """Files that a crash left and recovery should have taken away."""
@@ -261,15 +263,6 @@ def program(place: Path, text: str) -> None:
     place.chmod(0o755)
 
 
-def _entry(path: str) -> tuple[Any, ...]:
-    seen = os.lstat(path)
-    content: Any = os.readlink(path) if os.path.islink(path) else None
-    if os.path.isfile(path) and not os.path.islink(path):
-        content = Path(path).read_bytes()
-    names = [] if os.path.islink(path) else os.listxattr(path)
-    return (seen.st_mode, seen.st_uid, seen.st_gid, {name: os.getxattr(path, name) for name in names}, content)
-
-
 @functools.lru_cache(maxsize=1)
 def compiled() -> str:
     """A folder with the compiled modules; it goes when this process ends."""
@@ -281,9 +274,9 @@ def compiled() -> str:
 def visible() -> list[str]:
     """The folders of this machine that a process on a live node needs."""
     wanted = {"/usr", "/proc", "/dev", sys.prefix, sys.base_prefix, compiled()}
-    for entry in [one for one in sys.path if os.path.isdir(one)]:
-        wanted |= {entry, os.path.realpath(entry)}
-        ours = os.path.join(entry, "ansible_collections", "accelerator", "ops")
+    for place in [one for one in sys.path if os.path.isdir(one)]:
+        wanted |= {place, os.path.realpath(place)}
+        ours = os.path.join(place, "ansible_collections", "accelerator", "ops")
         if os.path.isdir(ours):
             wanted.add(os.path.realpath(ours))
     paths = sorted(os.path.abspath(one) for one in wanted)

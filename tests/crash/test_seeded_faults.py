@@ -227,6 +227,7 @@ def test_a_fault_in_the_engine_is_found(fault, tmp_path, tally):
     place = tmp_path / "ansible_collections" / "accelerator" / "ops"
     for name in ("plugins/module_utils", "plugins/plugin_utils", "tests/crash"):
         shutil.copytree(CHECKOUT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "tests/listing.py", place / "tests")
     file = place / "plugins/module_utils" / fault.file
     text = file.read_text()
     file.write_text(text.replace(fault.text, fault.instead))

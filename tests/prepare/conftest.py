@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 import pytest
+
+from ansible_collections.accelerator.ops.tests.listing import entries
 
 HERE = Path(__file__).resolve().parent
 COLLECTIONS = HERE.parents[1] / ".cache" / "linked"
@@ -70,7 +70,7 @@ class Tree:
 
     def listing(self, but: str = STATE) -> dict[str, tuple[Any, ...]]:
         """Everything in the tree but one folder: type, mode, owner, extended attributes, content."""
-        return dict(_listing(self.root, but))
+        return dict(entries(self.root, but))
 
     def start(self, playbook: str, *more: str, **variables: Any) -> tuple[subprocess.Popen[str], Path]:
         """Start a run, in a process group of its own. Returns it and the folder of what its tasks return."""
@@ -126,25 +126,6 @@ def kill(run: subprocess.Popen[str]) -> None:
     """End a run and all its workers at once, as a control host that loses its power does."""
     os.killpg(run.pid, signal.SIGKILL)
     run.communicate()
-
-
-def _listing(root: Path, but: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if f"{folder}/{name}" != f"{root}{but}"]
-        for name in [*names, *files]:
-            path = os.path.join(folder, name)
-            if path == f"{root}{but}":
-                continue
-            seen = os.lstat(path)
-            content: Any = os.readlink(path) if stat.S_ISLNK(seen.st_mode) else None
-            if stat.S_ISREG(seen.st_mode):
-                content = Path(path).read_bytes()
-            xattrs = {key: os.getxattr(path, key, follow_symlinks=False) for key in _attributes(path)}
-            yield path[len(str(root)) :], (seen.st_mode, seen.st_uid, seen.st_gid, xattrs, content)
-
-
-def _attributes(path: str) -> list[str]:
-    return os.listxattr(path, follow_symlinks=False)
 
 
 @pytest.fixture

@@ -190,11 +190,11 @@ def test_rollback_comes_through_a_power_cut(guest: Guest, drawn: random.Random, 
 
 def test_nothing_of_it_is_left_after_a_boot(guest: Guest, drawn: random.Random, seen: dict[str, Any]) -> None:
     machine, before = guest.machine, guest.machine.boot_id()
-    machine.run("echo kept > /root/synced && sync /root/synced /root && echo lost > /root/unsynced")
+    machine.run("echo kept > /srv/synced && sync /srv/synced /srv && echo lost > /srv/unsynced")
     print(machine.power_cut(drawn), flush=True)
     machine.start()
     machine.wait_until_up(other_than=before)
-    assert machine.text("cat /root/synced; cat /root/unsynced || true") == "kept", "the power was not really cut"
+    assert machine.text("cat /srv/synced; cat /srv/unsynced || true") == "kept", "the power was not really cut"
     assert state(guest) == seen["state before"]
     assert differences(settled(seen["before"]), settled(guest.listing())) == {}
 

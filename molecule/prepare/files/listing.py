@@ -11,7 +11,10 @@ import os
 import stat
 import subprocess
 
-BUT = ("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/root/.ansible", "/var/log", "/var/lib/systemd")
+BUT = (
+    *("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/var/log", "/var/lib/systemd"),
+    os.path.expanduser("~/.ansible"),
+)
 """File systems that are no disk, scratch folders, and what systemd writes by itself."""
 
 MAY_DIFFER = (

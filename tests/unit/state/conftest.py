@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -17,6 +16,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.host import disk
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Call, Outcome
 from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Plan, file_step
+from ansible_collections.accelerator.ops.tests.listing import entries
 
 OPTIONS = {name: row.get("default") for name, row in runner.SHARED.items()}
 
@@ -41,25 +41,7 @@ class Node:
 
     def listing(self) -> dict[str, tuple[Any, ...]]:
         """Everything on the node but the state folder: type, mode, owner, extended attributes, content."""
-        return dict(_listing(self.root))
-
-
-def _listing(root: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for folder, names, files in os.walk(root):
-        if folder == str(root / "var/lib"):
-            names[:] = [name for name in names if name != "accelerator-ops"]
-        for name in [*names, *files]:
-            path = os.path.join(folder, name)
-            seen = os.lstat(path)
-            content: Any = os.readlink(path) if os.path.islink(path) else None
-            if os.path.isfile(path) and not os.path.islink(path):
-                content = Path(path).read_bytes()
-            xattrs = {key: os.getxattr(path, key, follow_symlinks=False) for key in _attributes(path)}
-            yield path[len(str(root)) :], (seen.st_mode, seen.st_uid, seen.st_gid, xattrs, content)
-
-
-def _attributes(path: str) -> list[str]:
-    return [] if os.path.islink(path) else os.listxattr(path)
+        return dict(entries(self.root, "/var/lib/accelerator-ops"))
 
 
 def observe(host: Host, wish: Mapping[str, Any]) -> dict[str, Any]:
