@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -13,6 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Optional
 
+import surroundings
 from surroundings import CACHE, HERE, SetupError
 
 MODULE = "tags.cncf.io/container-device-interface"
@@ -50,8 +50,7 @@ def folder() -> Path:
     digest = hashlib.sha256((source + repr(RELEASES)).encode()).hexdigest()[:12]
     place = CACHE / f"cdi-loaders-{digest}"
     place.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / "cdi-loaders.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with surroundings.alone_with("cdi-loaders"):
         for release, module in RELEASES.items():
             if not (place / release).exists():
                 _build(place, release, module, source.replace(MODULE, module))

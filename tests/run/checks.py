@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the checks in order, cheapest first, and close with what ran, what did not, and why.
+"""Run the checks, cheapest first and two at a time, and close with what ran, what did not, and why.
 
 Exit status 0: everything that could run passed. What could not run on this machine is counted as skipped
 and named; it never passes for a check that ran.
@@ -14,7 +14,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, NamedTuple, Optional
 
 import cdi_loaders
@@ -40,6 +42,12 @@ _TEST_PROGRAMS = {
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
 }
 """What the tests ask for a second opinion, and look at the page with."""
+
+LANES = 2
+"""How many layers run at once: most of them use one processor."""
+
+_lane = threading.local()
+"""``heading``: what each line of the layer that this thread runs begins with, where others print beside it."""
 
 _GET_PIP_VERSIONS = ("25_2", "24_2", "23_1_2", "21_3_1", "20_3_4")
 
@@ -111,7 +119,7 @@ def run(
         assert process.stdout is not None
         for line in process.stdout:
             if noise is None or not noise.match(line):
-                print(line, end="", flush=True)
+                print(getattr(_lane, "heading", "") + line, end="", flush=True)
             lines.append(line)
     return process.returncode, "".join(lines)
 
@@ -280,7 +288,7 @@ def sanity(core: str) -> Callable[[House], Outcome]:
     def layer(house: House) -> Outcome:
         tool = house.core(core)
         place = surroundings.copy_tree(f"sanity-{core}")
-        home = surroundings.CACHE / "ansible-test-home"
+        home = surroundings.CACHE / f"ansible-test-home-{core}"
         _stand_in_for_get_pip(home)
         env = surroundings.environment(tool, HOME=str(home))
         for name in [name for name in env if name.startswith("ANSIBLE_")]:
@@ -402,27 +410,27 @@ def _with_podman(house: House, tool: Venv) -> str:
 
 
 def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], Outcome]]:
-    """The layers by name, cheapest first."""
+    """The layers by name: quick ones first, and the long ones early enough that no lane waits at the end."""
+    cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
     layers: dict[str, Callable[[House], Outcome]] = {
         "ruff": ruff,
         "mypy": mypy,
-        "unit": unit,
-        "oldest-python": oldest_python,
-        "crash": crash,
-        "cdi": cdi,
         "ansible-lint": ansible_lint,
         "docs": docs,
         "changelog": changelog,
         "package": package,
+        "unit": unit,
+        **{f"sanity-{core}": sanity(core) for core in cores},
+        "oldest-python": oldest_python,
+        "crash": crash,
+        "cdi": cdi,
+        **{f"survey-{core}": survey(core) for core in cores},
+        **{f"selection-{core}": selection(core) for core in cores if core != house.newest},
+        "engines": engines,
+        "cdi-podman": cdi_podman,
+        "prepare": prepare,
+        "molecule": molecule,
     }
-    cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
-    layers.update({f"survey-{core}": survey(core) for core in cores})
-    layers.update({f"selection-{core}": selection(core) for core in cores if core != house.newest})
-    layers.update({f"sanity-{core}": sanity(core) for core in cores})
-    layers["engines"] = engines
-    layers["cdi-podman"] = cdi_podman
-    layers["prepare"] = prepare
-    layers["molecule"] = molecule
     if all_cores:
         layers["vm"] = vm
     return layers
@@ -449,7 +457,20 @@ def main() -> int:
     print("Pythons: " + ", ".join(python.path for python in house.pythons.values()))
     print(f"ansible-core: newest {house.newest}, oldest {house.oldest}")
     print(f"captured machines: {house.data or 'not here (ACCELERATOR_OPS_DATA)'}")
-    return report({name: timed(name, layer, house) for name, layer in layers.items() if not only or name in only})
+    chosen = {name: layer for name, layer in layers.items() if not only or name in only}
+    return report(dict(zip(chosen, in_lanes(chosen, house))))
+
+
+def in_lanes(layers: dict[str, Callable[[House], Outcome]], house: House) -> list[tuple[Outcome, float]]:
+    """Every layer's outcome and seconds, in their order. They begin in it, so many at a time as there are lanes."""
+    lanes = min(LANES, os.cpu_count() or 1, len(layers))
+
+    def one(item: tuple[str, Callable[[House], Outcome]]) -> tuple[Outcome, float]:
+        _lane.heading = f"{item[0]} | " if lanes > 1 else ""
+        return timed(*item, house)
+
+    with ThreadPoolExecutor(lanes) as pool:
+        return list(pool.map(one, layers.items()))
 
 
 def timed(name: str, layer: Callable[[House], Outcome], house: House) -> tuple[Outcome, float]:
@@ -481,7 +502,7 @@ def report(results: dict[str, tuple[Outcome, float]]) -> int:
         )
     failed = [name for name, (outcome, _seconds) in results.items() if outcome.failed]
     skipped = [name for name, (outcome, _seconds) in results.items() if outcome.not_run]
-    print(f"seconds in all: {sum(seconds for _outcome, seconds in results.values()):.0f}")
+    print(f"seconds of all layers: {sum(seconds for _outcome, seconds in results.values()):.0f}")
     print(f"layers: {len(results) - len(failed) - len(skipped)} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 1 if failed or len(skipped) == len(results) else 0
 

@@ -42,16 +42,21 @@ def ensure() -> str:
     """The name of the image, which is in podman's store afterwards."""
     name = f"localhost/accelerator-ops-node:{_digest()}"
     env = {**os.environ, "CONTAINERS_CONF": str(containers_conf())}
-    if subprocess.run(["podman", "image", "exists", name], env=env, check=False).returncode == 0:
-        return name
-    place = archive()
-    print(f"importing {name}", flush=True)
-    _must(["podman", "import", "--quiet", "--change", 'CMD ["/lib/systemd/systemd"]', str(place), name], env)
+    with surroundings.alone_with("image"):
+        if subprocess.run(["podman", "image", "exists", name], env=env, check=False).returncode:
+            place = str(_archive())
+            print(f"importing {name}", flush=True)
+            _must(["podman", "import", "--quiet", "--change", 'CMD ["/lib/systemd/systemd"]', place, name], env)
     return name
 
 
 def archive() -> Path:
     """The root file system of a node as a tar archive, which is in the cache afterwards."""
+    with surroundings.alone_with("image"):
+        return _archive()
+
+
+def _archive() -> Path:
     place = CACHE / f"node-{_digest()}.tar"
     if not place.exists():
         _make(suite(), place)

@@ -9,6 +9,7 @@ checkout lies in its ``.cache``.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -29,6 +31,9 @@ REQUIREMENTS = HERE / "tests" / "requirements"
 
 _FOREIGN = ("ANSIBLE_", "PYTHON", "PYENV_VERSION", "VIRTUAL_ENV", "MOLECULE_", "PYTEST_", "MYPY", "RUFF_")
 """Settings of the person's own shell that would change what a check finds."""
+
+_APT_WAIT_SECONDS = 300
+"""How long another apt on this machine may take before it is said that a package could not be installed."""
 
 
 class Venv(NamedTuple):
@@ -46,6 +51,18 @@ class SetupError(RuntimeError):
     """Something that a check needs is not there and could not be made: one line that says what."""
 
 
+@contextlib.contextmanager
+def alone_with(name: str) -> Iterator[None]:
+    """Make a thing of the cache while no other layer and no other run makes it. Not to be nested for one name."""
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(f"cannot make {CACHE}: {error.strerror}; name a folder of yours in XDG_CACHE_HOME") from None
+    with open(CACHE / f"{name}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def venv(python: interpreters.Interpreter, *requirements: str) -> Venv:
     """The environment with these requirement files of ``tests/requirements``, made when it is not there yet."""
     files = [REQUIREMENTS / name for name in requirements]
@@ -54,12 +71,7 @@ def venv(python: interpreters.Interpreter, *requirements: str) -> Venv:
         digest.update(file.read_bytes())
     folder = CACHE / f"venv-{digest.hexdigest()[:16]}"
     done = folder / ".complete"
-    try:
-        CACHE.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SetupError(f"cannot make {CACHE}: {error.strerror}; name a folder of yours in XDG_CACHE_HOME") from None
-    with open(CACHE / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone_with("venv"):
         if not done.exists() or not os.access(folder / "bin" / "python", os.X_OK):
             shutil.rmtree(folder, ignore_errors=True)
             print(
@@ -153,8 +165,10 @@ def lacking(programs: dict[str, str]) -> Optional[str]:
     if os.getuid() == 0 and shutil.which("apt-get"):
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         print(f"installing Debian packages: {' '.join(missing)}", flush=True)
-        for command in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
-            subprocess.run(["apt-get", "-qq", *command], env=quiet, stdout=subprocess.DEVNULL, check=False)
+        wait = ["-o", f"DPkg::Lock::Timeout={_APT_WAIT_SECONDS}"]
+        with alone_with("apt"):
+            for command in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
+                subprocess.run(["apt-get", "-qq", *wait, *command], env=quiet, stdout=subprocess.DEVNULL, check=False)
         missing = sorted({package for program, package in programs.items() if _find(program) is None})
         if not missing:
             return None
@@ -165,9 +179,15 @@ def lacking(programs: dict[str, str]) -> Optional[str]:
 def community_collections(tool: Venv, ansible_version: str, *names: str) -> Path:
     """A folder with these collections, taken out of the community package of this version."""
     place = CACHE / f"collections-{ansible_version}"
+    with alone_with("collections"):
+        _unpack_collections(place, tool, ansible_version, names)
+    return place
+
+
+def _unpack_collections(place: Path, tool: Venv, ansible_version: str, names: tuple[str, ...]) -> None:
     done = place / ".complete"
     if done.exists() and done.read_text(encoding="utf-8").split() == list(names):
-        return place
+        return
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     pip = [tool.program("python"), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
@@ -178,7 +198,6 @@ def community_collections(tool: Venv, ansible_version: str, *names: str) -> Path
         packed.extractall(place, [entry for entry in packed.namelist() if entry.startswith(wanted)])
     wheel.unlink()
     done.write_text(" ".join(names), encoding="utf-8")
-    return place
 
 
 def _find(program: str) -> Optional[str]:

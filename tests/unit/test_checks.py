@@ -128,3 +128,19 @@ def test_a_null_without_a_reason_is_a_flaw(tmp_path: Path) -> None:
     assert this_machine.flaws(tmp_path, ["self"]) == ["self: nics is null without a reason"]
     place.write_text(json.dumps({"error": {"code": "probe"}}), encoding="utf-8")
     assert this_machine.flaws(tmp_path, ["self"]) != []
+
+
+def test_layers_beside_each_other_keep_their_order_and_their_lines_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    def layer(word: str):
+        def says(_house: object) -> checks.Outcome:
+            status, text = checks.run(["echo", word], dict(os.environ))
+            assert (status, text) == (0, f"{word}\n")
+            return checks.Outcome(len(word), 0)
+
+        return says
+
+    words = ("a", "bb", "ccc")
+    outcomes = checks.in_lanes({word: layer(word) for word in words}, None)  # type: ignore[arg-type]
+    assert [outcome.passed for outcome, _seconds in outcomes] == [1, 2, 3]
+    lines = capsys.readouterr().out.splitlines()
+    assert {"a | a", "bb | bb", "ccc | ccc"} <= set(lines) or os.cpu_count() == 1
