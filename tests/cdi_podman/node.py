@@ -5,9 +5,10 @@
 
 Run in a mount namespace of its own (``unshare --mount --propagation private``) as root, with one argument, a file of
 JSON: ``tree`` a model laid out, ``work`` an empty folder, ``files`` texts by path, ``links`` targets by path, and
-``commands``, each ``{argv, user, machine}``: as a user without rights, or with the model's ``/sys`` and
-``/proc/driver`` (engines need the machine's own). Prints for each ``{status, stdout, stderr}``. Nothing outside of
-``work`` changes: ``/etc``, ``/usr/local`` and ``/opt`` are overlaid, and all mounts end with the process.
+``commands``, each ``{argv, user, machine}``: as a user without rights, or with the model's ``/sys``, ``/proc/driver``
+and ``/proc/devices`` (engines need the machine's own) and without systemd. Prints for each ``{status, stdout,
+stderr}``. Nothing outside of ``work`` and ``tree`` changes: ``/etc``, ``/usr/local`` and ``/opt`` are overlaid, and all
+mounts end with the process.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ def account(work: Path) -> None:
 
 _AS_MACHINE = """
 mount --bind "$0/sys" /sys || exit
-if test -d "$0/proc/driver"; then mount --bind "$0/proc/driver" /proc/driver || exit; fi
+for one in driver devices; do
+  if test -e "$0/proc/$one"; then mount --bind "$0/proc/$one" "/proc/$one" || exit; fi
+done
+if test -d /run/systemd; then mount -t tmpfs none /run/systemd || exit; fi
 exec "$@"
 """
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -41,6 +42,7 @@ events_logger = "file"
 """
 LIST = "for file in /dev/* /dev/*/*; do test -c $file && stat -c '%n %t:%T %a %u' $file; done; true"
 LIBRARIES = "/usr/local/lib/nvidia-test"
+DRIVER = "570.148.08"
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces with device files need root"),
@@ -77,14 +79,14 @@ def short() -> Iterator[Path]:
 class Node:
     """This machine with the devices of a model, and our program on it."""
 
-    def __init__(self, folder: Path, image: Path, model: str) -> None:
+    def __init__(self, folder: Path, image: Optional[Path], model: str) -> None:
         folder.chmod(0o755)
         self.folder = folder
         machine = machine_models.load(machine_models.find(model))
         entries = {path: one for path, one in layout.entries(machine).items() if not path.startswith(OWNERS)}
         tree.write(str(folder / "tree"), entries)
         self.numbers = {path: (one.major, one.minor) for path, one in entries.items() if one.kind == "char"}
-        self.image = shutil.copy(image, folder / "image.tar")
+        self.image = None if image is None else shutil.copy(image, folder / "image.tar")
         program, cache = folder / "cdi.pyz", folder / "ld.so.cache"
         program.write_bytes(cdi_files.program(cdi_specs.Asked()))
         names = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -92,9 +94,9 @@ class Node:
         self.files = {
             "/etc/accelerator-ops-containers.conf": CONFIGURATION,
             "/etc/ld.so.cache": [str(cache)],
-            **{f"{LIBRARIES}/{name[:-1]}570.1": f"{name} itself" for name in names},
+            **{f"{LIBRARIES}/{name[:-1]}{DRIVER}": f"{name} itself" for name in names},
         }
-        self.links = {f"{LIBRARIES}/{name}": f"{name[:-1]}570.1" for name in names}
+        self.links = {f"{LIBRARIES}/{name}": f"{name[:-1]}{DRIVER}" for name in names}
         self.make = {"argv": [sys.executable, "-I", str(program), "make", "--whole"], "machine": True}
 
     def podman(self, *words: str, user: bool = False) -> dict[str, object]:
@@ -166,6 +168,16 @@ def test_the_right_device_files(model, name, paths, short, image):
     for one in (by_root, by_user):
         assert one["status"] == 0, one["stderr"]
         assert listed(str(one["stdout"])) == wanted
+
+
+def test_files_that_got_another_number_later(short, image):
+    node = Node(short, image, "habana-gaudi2-8")
+    again = "cd /dev/accel; rm accel0 accel_controlD0; mknod accel0 c 250 0; mknod accel_controlD0 c 250 1"
+    _made, _imported, renewed, done = node.run(
+        node.make, node.imported(False), {"argv": ["sh", "-ec", again]}, node.container("intel.com/gaudi=0", LIST)
+    )
+    assert renewed["status"] == 0, renewed["stderr"]
+    assert listed(str(done["stdout"])) == {"/dev/accel/accel0": (250, 0), "/dev/accel/accel_controlD0": (250, 1)}
 
 
 def test_a_user_in_the_container_owns_them(short, image):
