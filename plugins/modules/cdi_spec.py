@@ -24,7 +24,7 @@ options:
   makers:
     description:
       - The makers of the devices, by the names that M(accelerator.ops.accelerator_facts) uses.
-      - Not set, all makers that are in the node and whose kinds are known.
+      - Not set, all makers that are in the node and whose kinds are known. One whose kind is not known gets no spec.
       - Specs that this module made for other makers are removed.
     type: list
     elements: str

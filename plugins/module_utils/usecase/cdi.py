@@ -22,6 +22,7 @@ from ..model.call import Call, Outcome
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
 from ..model.plan import Derived, Found, PathStep, Plan, Proof, State, file_step
 from ..vendor import cdi as vendor
+from ..vendor.permissions import known
 from . import cdi_files, cdi_specs
 from .cdi_files import LINKS, NAME, PROGRAM
 from .cdi_specs import Asked, Look
@@ -112,15 +113,16 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
 def _is_nothing_here(seen: Seen, asked: Asked) -> bool:
     """A node without a device to make a spec for, and nothing on it that was made for one."""
     is_clean = not seen.present and all(found.state.kind == "absent" for found in seen.files.values())
-    return seen.looks == () and asked.makers is None and is_clean
+    is_for_none = seen.looks == () if asked.makers is None else not set(asked.makers) & set(vendor.LOADERS)
+    return is_for_none and is_clean
 
 
 def _asked(wish: Mapping[str, Any]) -> Asked:
     asked = cdi_specs.asked(wish)
-    strange = sorted(set(asked.makers or ()) - set(vendor.LOADERS))
+    strange = sorted(set(asked.makers or ()) - set(known()))  # one without a kind is none: it gets no spec
     if strange:
-        expected = f"some of {', '.join(vendor.LOADERS)}"
-        raise InputError("make", "CDI specs", f"maker {', '.join(strange)}", expected, "correct makers")
+        expected, step = "names of makers that the facts use", "correct makers"
+        raise InputError("make", "CDI specs", f"maker {', '.join(strange)}", expected, step)
     if not asked.directory.startswith("/"):
         raise InputError("make", "CDI specs", f"directory {asked.directory!r}", "an absolute path", "correct directory")
     return asked
