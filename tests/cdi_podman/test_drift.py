@@ -15,7 +15,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import pytest
 
@@ -27,7 +27,9 @@ __all__ = ["short"]
 MIG, DPX = "nvidia-a100-mig", "amd-mi300x-8gpu-dpx"
 NVIDIA, AMD = "/etc/cdi/accelerator-nvidia.json", "/etc/cdi/accelerator-amd.json"
 NEWER = "580.95.05"
-MODULE = "ansible_collections.accelerator.ops.plugins.modules.cdi_spec"
+MODULES = "ansible_collections.accelerator.ops.plugins.modules"
+Step = Union[str, tuple[str, dict[str, Any]]]
+"""A text, or a module with its options."""
 LISTED = ("/etc/cdi", "/etc/systemd/system", "/usr/local/lib", "/var/lib/accelerator-ops")
 
 pytestmark = [
@@ -44,29 +46,30 @@ class Machine(Node):
         self.tree = folder / "tree"
         (self.tree / "proc/devices").write_text(majors(*{major for major, _minor in self.numbers.values()}))
 
-    def drift(self, *steps: str) -> list[dict[str, Any]]:
-        """What the module and the program tell, step by step: ``present`` and ``checked`` are calls of the module,
-        ``make`` one of the program; all else is for a shell in the tree, and tells nothing."""
+    def drift(self, *steps: Step) -> list[dict[str, Any]]:
+        """What modules and the program tell, step by step: some texts are states of ``cdi_spec``,
+        ``make`` is a call of the program; other texts are for a shell in the tree, and tell nothing."""
         done = self.run(*(self._command(step) for step in steps))
         results = []
         for step, one in zip(steps, done):
-            if step in CALLS:
+            if step in CALLS or not isinstance(step, str):
                 results.append(told(one))
             else:
-                assert one["status"] == 0, one["stderr"]
+                assert one["status"] == 0, one
         return results
 
-    def _command(self, step: str) -> dict[str, object]:
+    def _command(self, step: Step) -> dict[str, object]:
         if step == "make":
             return {"argv": ["/usr/bin/python3", "-I", cdi_files.PROGRAM, "make"], "machine": True}
-        if step in CALLS:
-            collections = f"PYTHONPATH={HERE.parents[1] / '.cache' / 'linked'}"
-            asked = json.dumps({"ANSIBLE_MODULE_ARGS": {"state": step}})
-            return {"argv": ["env", collections, sys.executable, "-m", MODULE, asked], "machine": True}
-        return {"argv": ["sh", "-ec", f"cd {shlex.quote(str(self.tree))}; {step}"]}
+        if isinstance(step, str) and step not in CALLS:
+            return {"argv": ["sh", "-ec", f"cd {shlex.quote(str(self.tree))}; {step}"]}
+        name, wish = ("cdi_spec", {"state": step}) if isinstance(step, str) else step
+        collections = f"PYTHONPATH={HERE.parents[1] / '.cache' / 'linked'}"
+        asked = json.dumps({"ANSIBLE_MODULE_ARGS": wish})
+        return {"argv": ["env", collections, sys.executable, "-m", f"{MODULES}.{name}", asked], "machine": True}
 
 
-CALLS = ("present", "checked", "make")
+CALLS = ("present", "absent", "checked", "make")
 
 
 def majors(*numbers: int) -> str:
@@ -205,3 +208,25 @@ def test_another_tool_that_makes_the_specs(mig: Machine) -> None:
     assert "systemctl disable --now nvidia-cdi-refresh.path" in refused["msg"]
     assert found(checked)[0].startswith("info spec the CDI spec of nvidia: nvidia-cdi-refresh makes it here")
     assert made["changed"]
+
+
+def test_specs_are_made_again_whichever_way_the_node_goes(mig: Machine) -> None:
+    dockerd = "#!/bin/sh\ntest $1 != --version || echo Docker version 27.5.1, build 1"
+    engine = f"echo {shlex.quote(dockerd)} > /usr/local/bin/dockerd; chmod +x /usr/local/bin/dockerd"
+    config = "mkdir -p /etc/docker; echo '{\"debug\": true}' > /etc/docker/daemon.json"
+    kept = "(find /etc /usr/local -printf '%p %y %m %U:%G %l\\n'; find /etc -type f -exec sha256sum {} +) | sort > "
+    wish = {"engines": {"engines": ["docker"]}, "cdi": {}}
+    back, forth = (("generation", {"state": "rolled_back", "to": number}) for number in (0, 1))
+    steps: tuple[Step, ...] = (engine, config, f"{kept}before", ("node_config", wish), f"{kept}after", "checked")
+    steps += (back, f"{kept}back", "diff before back", forth, f"{kept}forth", "diff after forth", "checked")
+    steps += ("absent", f"{kept}absent", DOCKER_ALONE, ("generation", {"state": "rolled_back", "to": 3}))
+    done, right, gone, again, still, over, last = mig.drift(*steps, f"{kept}last", "diff after last")
+    assert {row["subject"] for row in done["plan"]} >= {cdi_files.PROGRAM, "/etc/docker/daemon.json", "CDI specs"}
+    assert done["generation"] == 1
+    for one in (gone, again, over, last):
+        assert "CDI specs" in {row["subject"] for row in one["plan"] if row["kind"] == "derived"}
+    assert found(right) == found(still) == []
+
+
+DOCKER_ALONE = "test $(diff before absent | grep -c '^>') = 2; diff before absent | grep -q '^> /etc/cdi d 755 0:0'"
+"""Without specs, the engine is as it was asked to be; and the folder of specs stays."""

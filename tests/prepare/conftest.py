@@ -15,6 +15,9 @@ from typing import Any, NamedTuple, Optional
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils.host import tree as host_tree
+from ansible_collections.accelerator.ops.plugins.module_utils.machine import layout
+from ansible_collections.accelerator.ops.plugins.plugin_utils import machine_models
 from ansible_collections.accelerator.ops.tests.listing import entries
 
 HERE = Path(__file__).resolve().parent
@@ -43,12 +46,15 @@ class Ran(NamedTuple):
 
 
 class Tree:
-    """A small tree that stands for a node, and the playbooks that run on it."""
+    """A small tree that stands for a node, with the devices of a machine model or none, and the playbooks that run on
+    it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, model: Optional[str] = None) -> None:
         self.folder, self.root = folder, folder / "root"
+        if model is not None:
+            host_tree.write(str(self.root), layout.entries(machine_models.load(machine_models.find(model))))
         for name in ("etc/modprobe.d", "etc/sysctl.d", "lib/modules/6.1.0", "sys/bus/pci/devices", "proc", "var/lib"):
-            (self.root / name).mkdir(parents=True)
+            (self.root / name).mkdir(parents=True, exist_ok=True)
         self.write("/lib/modules/6.1.0/modules.dep", "kernel/drivers/gpu/drm/nouveau/nouveau.ko:\n")
         self.write("/etc/group", "root:x:0:\nvideo:x:44:\nrender:x:105:\n")
         self.report = folder / "report"

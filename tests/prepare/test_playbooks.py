@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi_files
 from ansible_collections.accelerator.ops.tests.prepare.conftest import STATE, Ran, Tree
 
 PREPARE, ROLLBACK = "accelerator.ops.prepare", "accelerator.ops.rollback"
@@ -63,6 +65,54 @@ def test_what_is_foreseen_is_done_and_given_back(tree: Tree) -> None:
     assert returned.status == 0, returned.output
     assert tree.listing() == after
     assert len(tree.generations()) == 3
+
+
+ENGINES = {
+    "/usr/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\nKillMode=process\n",
+    "/usr/bin/containerd": "",
+    "/etc/containerd/config.toml": "# mine\nversion = 2 # two\n[plugins]\n",
+    "/usr/bin/podman": "",
+    "/usr/bin/dockerd": "",
+    "/etc/docker/daemon.json": '{\n  "debug": true\n}\n',
+    "/usr/bin/python3.11": "",
+}
+PARTS = {
+    "kernel": (BLACKLIST, OPTIONS),
+    "permissions": (RULES,),
+    "engines": (
+        "/etc/containerd/config.toml",
+        "/etc/containerd/conf.d/90-accelerator-ops.toml",
+        "/etc/containers/containers.conf.d/accelerator-ops.conf",
+        "/etc/docker/daemon.json",
+    ),
+    "cdi": (cdi_files.PROGRAM, cdi_files.SERVICE, cdi_files.PATH, *cdi_files.LINKS),
+}
+
+
+def test_all_parts_are_given_back_and_come_again(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, "amd-mi300x-8gpu")
+    for path, text in ENGINES.items():
+        tree.write(path, text)
+    (tree.root / "usr/bin/python3").symlink_to("python3.11")
+    before = tree.listing()
+    wish = {"accelerator_kernel": {"blacklist": ["nouveau"], "module_options": {"amdgpu": {"gttsize": 4096}}}}
+    done = tree.play(PREPARE, **wish, accelerator_engines={"runtimes": {"ops": {"binary": "/usr/bin/ops"}}})
+    assert done.status == 0, done.output
+    steps = {row["subject"] for row in done.of("node_config")["plan"]}
+    for name, paths in PARTS.items():
+        assert set(paths) <= steps, name
+    assert [one for one in done.of("node_config")["deferred"] if one.startswith("CDI specs: ")]
+    after = tree.listing()
+    assert {path for path in after if before.get(path) != after[path]} >= {
+        one for part in PARTS.values() for one in part
+    }
+
+    back = tree.play(ROLLBACK, accelerator_generation=0)
+    assert back.status == 0, back.output
+    assert tree.listing() == before
+    forward = tree.play(ROLLBACK, accelerator_generation=1)
+    assert forward.status == 0, forward.output
+    assert tree.listing() == after
 
 
 def test_nothing_to_go_back_to_is_no_fault(tree: Tree) -> None:

@@ -20,7 +20,7 @@ from ..host import disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
-from ..model.plan import Derived, Found, PathStep, Plan, Proof, State, file_step
+from ..model.plan import ABSENT, Derived, Found, PathStep, Plan, Proof, State, file_step
 from ..vendor import cdi as vendor
 from ..vendor.permissions import known
 from . import cdi_files, cdi_specs
@@ -53,7 +53,8 @@ class Seen(NamedTuple):
     """What was found.
 
     ``looks`` is None where this root does not tell which devices there are. ``present`` are the spec files that are
-    ours, ``python`` the interpreter for the program, ``program`` what it should be.
+    ours, ``python`` the interpreter for the program, ``program`` what it should be. ``has_folder``: the folder of specs
+    is there. ``left`` is the folder of the program where it holds nothing else, and is to go with it.
     """
 
     is_live: bool
@@ -64,6 +65,8 @@ class Seen(NamedTuple):
     python: Optional[str]
     program: bytes
     engines: tuple[Engine, ...] = ()
+    has_folder: bool = True
+    left: Found = Found()
 
 
 def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
@@ -80,7 +83,16 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
         cdi_files.python(host),
         cdi_files.program(asked) if is_wanted else b"",
         tuple(_engines(host)) if is_wanted else (),
+        host.exists(asked.directory),
+        Found() if is_wanted else _left(host),
     )
+
+
+def _left(host: Host) -> Found:
+    """The folder of the program, where nothing of others is in it."""
+    names = host.list(cdi_files.FOLDER).value
+    is_ours = names is not None and set(names) <= {PROGRAM.rpartition("/")[2]}
+    return disk.found(host, cdi_files.FOLDER) if is_ours else Found()
 
 
 def _engines(host: Host) -> Iterator[Engine]:
@@ -177,6 +189,8 @@ def _plan(
         steps += file_step(path, seen.files[path], content, "makes the CDI specs, at boot too")
     for path in LINKS:
         steps += _link(path, seen.files[path], links.get(path))
+    if seen.left.state.kind == "dir":
+        steps.append(PathStep(cdi_files.FOLDER, seen.left.state, ABSENT, b"", b"", "it is empty then", is_edit=True))
     derived, deferred = [], []
     has_units = any(step.path != PROGRAM for step in steps)
     if has_units and seen.has_systemd:
@@ -217,7 +231,9 @@ def _specs(seen: Seen, asked: Asked, wanted: Mapping[str, str]) -> Iterator[Deri
     paths = tuple(dict.fromkeys((*wanted, *seen.present)))
     why = f"{wrong[0]} {_lack(seen, wrong[0])}" if wrong else f"{over[0]} is over"
     python = seen.python or "/usr/bin/python3"
-    make = ("/bin/sh", "-c", _MAKE, python, PROGRAM, *paths)
+    script = _MAKE if seen.has_folder or not wanted else f"{_MAKE}\n{_NO_FOLDER}"
+    every = dict.fromkeys((*paths, *cdi_specs.places(asked.directory)))
+    make = ("/bin/sh", "-c", script, python, PROGRAM, *every)
     proof = Proof(("/bin/sh", "-c", _CHECK, python, PROGRAM), tuple((path, path) for path in paths))
     yield Derived("CDI specs", (make,), why, proof, _MAKE_SECONDS)
 
@@ -231,8 +247,9 @@ _MAKE = """\
 if test -e "$1"; then exec "$0" -I "$1" make; fi
 shift
 rm -f -- "$@\""""
+_NO_FOLDER = 'test ! -d "${1%/*}" || rmdir --ignore-fail-on-non-empty -- "${1%/*}"'
 _CHECK = 'if test -e "$1"; then exec "$0" -I "$1" check; fi'
-"""The program tells; where it was taken back, so are the specs."""
+"""The program tells; where it was taken back, so are all specs of ours, and their folder where it was not there."""
 
 
 def look(call: Call) -> Optional[Outcome]:

@@ -13,7 +13,8 @@ from ..host.door import Host
 from ..model.plan import owned
 from .cdi_specs import Asked
 
-PROGRAM = "/usr/local/lib/accelerator-ops/cdi.pyz"
+FOLDER = "/usr/local/lib/accelerator-ops"
+PROGRAM = f"{FOLDER}/cdi.pyz"
 NAME = "accelerator-ops-cdi"
 SERVICE = f"/etc/systemd/system/{NAME}.service"
 PATH = f"/etc/systemd/system/{NAME}.path"

@@ -221,10 +221,21 @@ def specs(looks: Iterable[Look], wish: Asked) -> dict[str, cdi.Spec]:
             continue
         for number, needs in enumerate(one.needs):
             if needs.units:
-                ending = f"-{needs.kind.partition('/')[2]}" if number else ""
                 told = one.told if number == 0 else None
-                found[f"{wish.directory}/accelerator-{one.maker}{ending}.json"] = _spec(needs, told, wish.groups)
+                found[_place(wish.directory, one.maker, number, needs.kind)] = _spec(needs, told, wish.groups)
     return found
+
+
+def places(directory: str) -> list[str]:
+    """Every spec file that could be made."""
+    kinds = {maker: load().kinds for maker, load in LOADERS.items()}
+    return [_place(directory, maker, *one) for maker, some in kinds.items() for one in enumerate(some)]
+
+
+def _place(directory: str, maker: str, number: int, kind: str) -> str:
+    """The file of a maker's kind: its first one has no ending."""
+    ending = f"-{kind.partition('/')[2]}" if number else ""
+    return f"{directory}/accelerator-{maker}{ending}.json"
 
 
 def _spec(needs: Needs, told: Optional[str], with_groups: bool) -> cdi.Spec:

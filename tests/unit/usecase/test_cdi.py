@@ -113,7 +113,7 @@ def shown(plan, seen, wish):
         told.setdefault("derived", {})[one.key] = one.why
         if one.key == "CDI specs":
             told["proven"] = [line for line, _path in one.proof.lines]
-            assert one.make[0][3:] == (PYTHON, cdi_files.PROGRAM, *told["proven"])
+            assert one.make[0][3 : 5 + len(told["proven"])] == (PYTHON, cdi_files.PROGRAM, *told["proven"])
     if plan.deferred:
         told["deferred"] = list(plan.deferred)
     if plan.blockers:
@@ -371,6 +371,16 @@ def test_a_check_where_the_devices_are_unknown(node):
     assert found == [("spec", "unknown", "CDI specs", "this root does not tell which devices there are")]
 
 
+def test_every_spec_of_ours_goes_with_the_program():
+    wish = {**WISH, "directory": "/srv/cdi"}
+    plan = usecase.decide(seen_of({"present": {"/etc/cdi/accelerator-amd.json": "{}"}}, wish), wish)
+    (made,) = [one for one in plan.derived if one.key == "CDI specs"]
+    assert made.make[0][5] == "/etc/cdi/accelerator-amd.json"
+    makers = ("nvidia", "amd", "intel", "intel-npu", "habana")
+    assert made.make[0][6:] == tuple(f"/srv/cdi/accelerator-{one}.json" for one in makers)
+    assert "rmdir" not in made.make[0][2]
+
+
 def test_units_hold_no_order():
     for content in cdi_files.units(PYTHON).values():
         assert not [line for line in content.decode().splitlines() if line.startswith(("After", "Before", "Requires"))]
@@ -382,4 +392,13 @@ def test_absent_is_absent(node):
     seen = usecase.observe(host, wish)
     plan = usecase.decide(seen, wish)
     assert (plan.steps, plan.derived) == ((), ())
+    assert seen.left.state == ABSENT
     assert all(found.state == ABSENT for found in seen.files.values())
+
+
+@pytest.mark.parametrize(("others", "is_to_go"), [((), True), (("hook.sh",), False)])
+def test_the_folder_of_the_program_goes_when_it_is_empty_then(others, is_to_go, node):
+    host = node(dict.fromkeys((cdi_files.PROGRAM, *(f"{cdi_files.FOLDER}/{name}" for name in others)), ""))
+    wish = {**WISH, "state": "absent"}
+    plan = usecase.decide(usecase.observe(host, wish), wish)
+    assert [step.path for step in plan.steps] == [cdi_files.PROGRAM, *([cdi_files.FOLDER] if is_to_go else [])]
