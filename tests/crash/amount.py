@@ -11,6 +11,7 @@ from typing import Optional
 
 IS_WHOLE = os.environ.get("ACCELERATOR_OPS_WHOLE") == "1"
 SEED = int(os.environ.get("ACCELERATOR_OPS_SEED") or time.time_ns() % 1_000_000)
+os.environ["ACCELERATOR_OPS_SEED"] = str(SEED)  # all processes of pytest-xdist have the same
 
 
 def part(count: int) -> Optional[int]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -234,18 +233,16 @@ class Enough(Exception):
 
 
 class Score:
-    """What was tried, what was wrong, and at which kinds of steps. ``is_one_enough``: raises Enough at the first."""
+    """How much was tried, and what was wrong. ``is_one_enough``: raises Enough at the first."""
 
     def __init__(self, is_one_enough: bool = False) -> None:
         self._is_one_enough = is_one_enough
         self.tried = 0
         self.wrong: list[str] = []
-        self.names: Counter[str] = Counter()
 
-    def add(self, where: str, name: str, wrong: Sequence[str]) -> None:
+    def add(self, where: str, wrong: Sequence[str]) -> None:
         """One more."""
         self.tried += 1
-        self.names[name] += 1
         self.wrong += [f"{where}: {one}" for one in wrong]
         if wrong and self._is_one_enough:
             raise Enough
@@ -258,7 +255,7 @@ def kills(of: Bench, most: Optional[int], chance: random.Random, score: Score) -
         of.node.restore("old")
         where = f"{of.case.name}, step {number} of {len(steps)}, {kernel_calls.short(steps[number])}"
         missed = kernel_calls.killed(of.node.base, of.requests, steps[number], number)
-        score.add(where, steps[number].name, [missed] if missed else of.rescue(number % 3 == 2))
+        score.add(where, [missed] if missed else of.rescue(number % 3 == 2))
 
 
 def second_kills(of: Bench, firsts: int, most: Optional[int], chance: random.Random, score: Score) -> None:
@@ -269,7 +266,7 @@ def second_kills(of: Bench, firsts: int, most: Optional[int], chance: random.Ran
         of.node.restore("old")
         missed = kernel_calls.killed(of.node.base, of.requests, steps[first], first)
         if missed:
-            score.add(f"{of.case.name}, step {first}", "first", [missed])
+            score.add(f"{of.case.name}, step {first}", [missed])
             continue
         of.node.save("cut")
         recovery = of.asked([RECOVER])
@@ -281,7 +278,7 @@ def second_kills(of: Bench, firsts: int, most: Optional[int], chance: random.Ran
             )
             where += kernel_calls.short(more[number])
             missed = kernel_calls.killed(of.node.base, recovery, more[number], number)
-            score.add(where, more[number].name, [missed] if missed else of.rescue(number % 3 == 2))
+            score.add(where, [missed] if missed else of.rescue(number % 3 == 2))
 
 
 def kills_inside_programs(of: Bench, names: Sequence[str], score: Score) -> None:
@@ -291,7 +288,7 @@ def kills_inside_programs(of: Bench, names: Sequence[str], score: Score) -> None
             of.node.restore("old")
             (of.node.root / "run" / f"kill-{name}").write_text(when)
             missed = [] if kernel_calls.cut(of.node.base, of.requests) else ["the program did not kill it"]
-            score.add(f"{of.case.name}, {when} {name}", name, missed or of.rescue())
+            score.add(f"{of.case.name}, {when} {name}", missed or of.rescue())
 
 
 def lost_writes(of: Bench, most: Optional[int], chance: random.Random, score: Score) -> None:
@@ -307,7 +304,7 @@ def lost_writes_of_recovery(of: Bench, firsts: int, most: Optional[int], chance:
         missed = kernel_calls.killed(of.node.base, of.requests, steps[first], first)
         name = f"{of.case.name}, step {first}, {kernel_calls.short(steps[first])}, then recovery"
         if missed:
-            score.add(name, "first", [missed])
+            score.add(name, [missed])
             continue
         of.node.save("cut")
         of.do([RECOVER])
@@ -343,4 +340,4 @@ def _lost(
         lost_writes_model.write(state.tree, of.node.root)
         wanted = at_the_end if state.is_end else on_the_way
         where = f"{name}, power cut after operation {state.after} of {len(run.done)}, {state.what}"
-        score.add(where, "power cut", of.rescue(number % 3 == 2, wanted))
+        score.add(where, of.rescue(number % 3 == 2, wanted))

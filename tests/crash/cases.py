@@ -111,10 +111,11 @@ _MAKERS = (
 """A machine of each maker that has one among the machine models."""
 
 
-def _prepare(**kernel: Any) -> dict[str, Any]:
+def _prepare(commit: str, **kernel: Any) -> dict[str, Any]:
     """What the role prepare calls, on a node where the wishes are those of its defaults and these."""
     told = {"blacklist_rivals": "auto", "load_now": False, **kernel}
-    return {"do": "change", "module": "node_config", "wish": {"kernel": told, "permissions": {}}}
+    parts = {"kernel": told, "permissions": {"mode": "0660"}, "engines": {}, "cdi": {}}
+    return {"do": "change", "module": "node_config", "wish": {**parts, "commit": commit}}
 
 
 def _nothing(_node: Node) -> None:
@@ -125,8 +126,17 @@ PREPARE = tuple(
     Case(
         f"prepare {name}",
         _nothing,
-        (_prepare(blacklist=["nouveau"]),),
-        (_prepare(blacklist=["nova_core"], modules_load=["vfio-pci"], hugepages={"2M": 4}, command_line=["iommu=pt"]),),
+        (_prepare("now", blacklist=["nouveau"]),),
+        (
+            _prepare(
+                "later",
+                blacklist=["nova_core"],
+                modules_load=["vfio-pci"],
+                hugepages={"2M": 4},
+                command_line=["iommu=pt"],
+            ),
+            {"do": "committed", "wish": {}},
+        ),
         is_live=True,
         machine=name,
     )

@@ -21,15 +21,15 @@ class Tally:
     """What was tried in all, by name."""
 
     def __init__(self) -> None:
-        self._counted: Counter[str] = Counter()
+        self.counted: Counter[str] = Counter()
 
     def add(self, name: str, count: int) -> None:
         """So many more."""
-        self._counted[name] += count
+        self.counted[name] += count
 
     def lines(self) -> list[str]:
         """For the end of the run."""
-        return [f"{name}: {count}" for name, count in sorted(self._counted.items())]
+        return [f"{name}: {count}" for name, count in sorted(self.counted.items())]
 
 
 _TALLY = Tally()
@@ -52,6 +52,19 @@ def able() -> None:
     """Skip where processes cannot be traced and killed, or owners cannot be given."""
     if os.geteuid() != 0 or shutil.which("strace") is None:
         pytest.skip(_LACKING)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of pytest-xdist gives its tally to the one that started it."""
+    given = getattr(session.config, "workeroutput", None)
+    if given is not None:
+        given["tally"] = dict(_TALLY.counted)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """And that one adds it to its own."""
+    _TALLY.counted.update(getattr(node, "workeroutput", {}).get("tally", {}))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -29,8 +29,8 @@ CHANGING = (
     *("mkdir", "mkdirat", "rmdir", "chmod", "fchmod", "fchmodat", "chown", "lchown", "fchown", "fchownat"),
     *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
 )
-PROGRAMS = ("fork", "vfork", "clone", "clone3", "wait4", "kill")
-"""How a program is started, waited for and cleaned up after."""
+PROGRAMS = ("fork", "vfork", "clone", "clone3", "kill")
+"""How a program is started, and cleaned up after when it has ended."""
 
 _CALL = re.compile(r"^(\w+)\((.*)\)\s+= (-?\d+|\?)(.*)$", re.DOTALL)
 _MOMENT = re.compile(r"\b(\d+-[0-9a-f]{12})\b")

@@ -173,7 +173,8 @@ class Node:
 
     def _copy(self, source: Path, goal: Path) -> None:
         goal.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cp", "-a", *(str(source / one) for one in self.own), str(goal)], check=True)
+        there = [one for one in self.own if (source / one).exists()]
+        subprocess.run(["cp", "-a", "--parents", *there, str(goal)], cwd=source, check=True)
 
     def listing(self) -> Listing:
         """Everything on the node by path: type and mode, owner, extended attributes, content."""
