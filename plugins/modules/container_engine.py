@@ -62,6 +62,13 @@ options:
     type: str
     choices: [edit, refuse]
     default: edit
+  state:
+    description:
+      - V(checked) changes nothing, and returns as RV(findings) what has come over the drop-ins of this module since
+        they were made. They remember what was asked, so the other options are passed over, but for O(engines).
+    type: str
+    choices: [present, checked]
+    default: present
 extends_documentation_fragment:
   - accelerator.ops.attributes
   - accelerator.ops.attributes.changes
@@ -91,6 +98,11 @@ EXAMPLES = r"""
     nri_validator:
       enable: true
       reject_oci_hook_adjustment: true
+
+- name: See whether what was asked of the engines still holds
+  accelerator.ops.container_engine:
+    state: checked
+  register: engines
 """
 
 RETURN = r"""
@@ -110,6 +122,18 @@ plan:
       change: change
       undo: exact
       why: the drop-in is read
+findings:
+  description: What has come over the drop-ins since they were made.
+  returned: O(state=checked)
+  type: list
+  elements: dict
+  sample:
+    - check: drift
+      verdict: warn
+      subject: /etc/containerd/conf.d/90-accelerator-ops.toml
+      reason: "it is not what containerd needs now: the files that it builds on have changed since it was made"
+      next_step: make it again with state present
+      evidence: []
 generation:
   description: The number of the generation; null when nothing has changed, in check mode, and with O(commit=later).
   returned: success
@@ -164,13 +188,15 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run_call
 from ansible_collections.accelerator.ops.plugins.module_utils.runner import SHARED, change
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import OPTIONS, decide, observe
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine
 
-SPEC = {**SHARED, **OPTIONS}
+STATE = {"type": "str", "choices": ["present", "checked"], "default": "present"}
+SPEC = {**SHARED, **container_engine.OPTIONS, "state": STATE}
 
 
 def main():
-    run_call(SPEC, lambda call: change(call, observe, decide))
+    observe, decide = container_engine.observe, container_engine.decide
+    run_call(SPEC, lambda call: container_engine.look(call) or change(call, observe, decide))
 
 
 if __name__ == "__main__":

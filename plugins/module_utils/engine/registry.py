@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from ..host.door import Host
 from ..model.errors import UnsupportedError
-from ..model.plan import Plan
+from ..model.plan import Found, Plan
 from .asked import Asked
 from .kinds import KINDS
 from .running import Running
@@ -74,6 +74,11 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
             raise UnsupportedError("configure", name, found, "one that serves Kubernetes", step)
         return Plan()  # it works for Docker, which does all this itself
     return containerd.plan(seen, asked, imports)
+
+
+def has_ours(seen: Any) -> bool:
+    """Whether an engine has a file of ours, which remembers what was asked; Docker has none."""
+    return getattr(seen, "ours", Found()).state.kind == "file"
 
 
 def has_nri(name: str) -> bool:

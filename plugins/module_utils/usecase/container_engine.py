@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from ..engine import registry
 from ..engine.asked import Asked
 from ..host.door import Host
-from ..model.errors import InputError, OpsError, UnsupportedError
-from ..model.plan import Plan, together
+from ..model.call import Call, Outcome
+from ..model.errors import InputError, UnsupportedError
+from ..model.plan import PathStep, Plan, attempted, together
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "engines": {"type": "list", "elements": "str"},
@@ -52,13 +53,39 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     if asked.nri and not any(registry.has_nri(name) for name in seen.engines):
         found = f"{', '.join(seen.engines) or 'no engine'} here"
         raise UnsupportedError("turn on", "NRI", found, "containerd or CRI-O", "leave nri out")
-    plans = []
+    return together(tuple(_plan(name, one, asked, wish) for name, one in seen.engines.items()))
+
+
+def _plan(name: str, seen: Any, asked: Asked, wish: Mapping[str, Any]) -> Plan:
+    return attempted(lambda: registry.plan(name, seen, asked, wish["imports"], wish["engines"] is not None))
+
+
+def look(call: Call) -> Optional[Outcome]:
+    """The findings of a call that only wants our files checked; None for one that may change something."""
+    if call.wish["state"] != "checked":
+        return None
+    return Outcome(False, {"findings": checked(observe(Host(call.wish["root"]), call.wish), call.wish)})
+
+
+def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What has come over our files, which remember what was asked, since they were made. Raises InputError."""
+    _are_here(seen, wish["engines"])
+    rows = []
     for name, one in seen.engines.items():
-        try:
-            plans.append(registry.plan(name, one, asked, wish["imports"], named is not None))
-        except OpsError as error:
-            plans.append(Plan(blockers=(error,)))
-    return together(tuple(plans))
+        if not registry.has_ours(one):
+            continue
+        plan = _plan(name, one, Asked(), wish)
+        rows += [_finding("fail", error.subject, error.found, error.next_step) for error in plan.blockers]
+        for step in plan.steps:
+            if isinstance(step, PathStep):
+                why = f"it is not what {name} needs now: the files that it builds on have changed since it was made"
+                rows.append(_finding("warn", step.path, why, "make it again with state present"))
+    return rows
+
+
+def _finding(verdict: str, subject: str, reason: str, next_step: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"check": "drift", "verdict": verdict, "subject": subject, "reason": reason}
+    return {**row, "next_step": next_step, "evidence": []}
 
 
 def _are_here(seen: Seen, named: Any) -> None:

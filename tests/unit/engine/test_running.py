@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd, registry
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.asked import Asked, comments, remembered
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.running import Running, from_crictl, from_docker
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import Seen, checked
 
 CONFIG = {"enableCDI": True, "cdiSpecDirs": ["/etc/cdi"], "containerd": {"runtimes": {"runc": {}, "a": {}}}}
 SHOWN = """LoadState=loaded
@@ -105,14 +106,22 @@ def test_a_change_below_our_file_is_found_without_a_wish(node):
         host.answers[("/usr/bin/containerd", "--version")] = (0, "containerd containerd v1.7.35 abc", None)
         return containerd.look(host, "containerd")
 
-    assert containerd.drift(seen()) is None
+    def found():
+        rows = checked(Seen({"containerd": seen()}), {"engines": None, "imports": "edit"})
+        return [(row["verdict"], row["reason"]) for row in rows]
+
+    assert found() == []
     for step in containerd.plan(seen(), Asked(cdi=True), "edit").steps:
         files[step.path] = step.new.decode()
-    assert containerd.drift(seen()) is None
+    assert found() == []
     files["/etc/containerd/config.toml"] = ROOT.format("b")
-    assert "the files that it builds on have changed" in containerd.drift(seen())
+    ((verdict, reason),) = found()
+    assert verdict == "warn"
+    assert "the files that it builds on have changed" in reason
     files["/etc/containerd/conf.d/99-other.toml"] = ROOT.format("c")
-    assert "99-other.toml is read later" in containerd.drift(seen())
+    ((verdict, reason),) = found()
+    assert verdict == "fail"
+    assert "99-other.toml is read later" in reason
 
 
 def test_what_a_file_was_made_for_is_remembered():

@@ -8,12 +8,15 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils import runner
+from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Call
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ConflictError
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine as usecase
+from ansible_collections.accelerator.ops.tests.listing import entries
 from ansible_collections.accelerator.ops.tests.unit.state.conftest import Node
 
 WISH = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
 DROP_IN = "/etc/containerd/conf.d/90-accelerator-ops.toml"
+PODMAN = "etc/containers/containers.conf.d/accelerator-ops.conf"
 FILES = {
     "usr/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\nKillMode=process\n",
     "usr/bin/containerd": "",
@@ -70,6 +73,37 @@ def test_a_humans_change_of_the_root_file_is_followed(node):
     again = run(node)
     assert [row["subject"] for row in again.results["plan"]] == [DROP_IN]
     assert 'sandbox_image = "a"' in (node.root / DROP_IN.lstrip("/")).read_text(encoding="utf-8")
+
+
+def findings(node):
+    wish = {**WISH, "root": str(node.root), "state": "checked"}
+    return usecase.look(Call("container_engine", wish, False, False)).results["findings"]
+
+
+def test_what_comes_over_our_files_later_is_a_finding(node):
+    assert findings(node) == []
+    run(node)
+    assert findings(node) == []
+    root_file = node.root / "etc/containerd/config.toml"
+    text = root_file.read_text(encoding="utf-8")
+    root_file.write_text(text + '[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "a"\n', encoding="utf-8")
+    (row,) = findings(node)
+    assert (row["check"], row["verdict"], row["subject"]) == ("drift", "warn", DROP_IN)
+    assert "the files that it builds on have changed" in row["reason"]
+    run(node)
+    assert findings(node) == []
+
+    other = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.ops]\nruntime_type = "io.containerd.other.v1"\n'
+    (node.root / "etc/containerd/conf.d").joinpath("99-accelerator-ops.toml").write_text(f"version = 2\n{other}")
+    (row,) = findings(node)
+    assert (row["verdict"], row["subject"]) == ("fail", "containerd")
+    assert "2 files with the same tables" in row["reason"]
+    (node.root / "etc/containerd/conf.d/99-accelerator-ops.toml").unlink()
+
+    (node.root / PODMAN).write_text((node.root / PODMAN).read_text().replace("/usr/bin/ops", "/usr/bin/other", 1))
+    before = dict(entries(node.root))
+    assert [row["subject"] for row in findings(node)] == [f"/{PODMAN}"]
+    assert dict(entries(node.root)) == before
 
 
 def test_one_engine_in_the_way_stops_all(node):
