@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The registry of the aspect *cdi*: what a device of a maker needs in a container, and by which names it is called.
 
-A maker's aspect is made of rows of the section *devices* of the facts. A maker without a line has no kind of its own
-that is known, and gets no spec.
+A maker's aspect is made of rows of the section *devices* of the facts. A maker without a line has no kind that is
+known, and gets no spec.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Callable, NamedTuple, Optional
 
 from ..codec.cdi import Hook, Mount
@@ -90,7 +91,33 @@ def _habana() -> Aspect:
     return aspect()
 
 
-LOADERS: dict[str, Callable[[], Aspect]] = {"nvidia": _nvidia, "amd": _amd, "intel": _intel, "habana": _habana}
+_PLAIN = {
+    # the name of its devices in its device plugin for Kubernetes, read 2026-12-01
+    "qualcomm": "qualcomm.com/qaic",
+    # its device plugin names each board by itself, read 2026-12-01: its domain, and the word of the facts
+    "tenstorrent": "tenstorrent.com/accelerator",
+}
+"""Makers whose containers bring all but the device files, by their kind."""
+
+
+def _plain(kind: str) -> Aspect:
+    """Device files alone, as the kernel tells which belong to a device."""
+
+    def needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
+        driven = [row for row in rows if is_driven(row)]
+        found = tuple(unit for index, row in enumerate(driven) for unit in units(row, str(index), [row["uuid"]]))
+        return (with_groups(host, Needs(kind, found, shared_nodes(driven), missing=missing_nodes(driven))),)
+
+    return Aspect((kind,), needs)
+
+
+LOADERS: dict[str, Callable[[], Aspect]] = {
+    "nvidia": _nvidia,
+    "amd": _amd,
+    "intel": _intel,
+    "habana": _habana,
+    **{maker: partial(_plain, kind) for maker, kind in _PLAIN.items()},
+}
 
 
 def aspect_of(maker: str) -> Optional[Aspect]:
