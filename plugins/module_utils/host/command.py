@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Sequence
-from typing import NamedTuple, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from .door import Host
+
+if TYPE_CHECKING:
+    import subprocess  # loaded where a program is run only
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
@@ -65,6 +66,8 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float, keep: Sequence
 
 
 def _run(argv: Sequence[str], deadline_seconds: float, keep: Sequence[int]) -> Ran:
+    import subprocess
+
     name = argv[0]
     environment = {"PATH": ":".join(_FOLDERS), "LC_ALL": "C", "LANG": "C", "HOME": "/", "TERM": "dumb"}
     try:
@@ -111,6 +114,8 @@ def _run(argv: Sequence[str], deadline_seconds: float, keep: Sequence[int]) -> R
 
 def _collect(process: subprocess.Popen[bytes], deadline_seconds: float) -> tuple[bytes, bytes, str | None]:
     """Output, error output, and why the program has to be stopped (None: it ended by itself, unreaped)."""
+    import selectors
+
     deadline = time.monotonic() + deadline_seconds
     output, errors = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
