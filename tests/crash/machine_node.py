@@ -135,11 +135,11 @@ class Machine(Node):
             os.chmod(place, mode)
 
     def is_derived_fresh(self) -> bool:
-        """Of CDI specs: whether the program on the node would make no other ones; without it there are none."""
+        """CDI specs are those that the program on the node would make; without it there is not even their folder."""
         if not super().is_derived_fresh():
             return False
         if not (self.root / cdi_files.PROGRAM[1:]).exists():
-            return not list((self.root / _SPECS[1:]).glob("*"))
+            return not (self.root / _SPECS[1:]).exists()
         argv = ["chroot", str(self.root), "python3", "-I", cdi_files.PROGRAM, "make"]
         return not subprocess.run(argv, capture_output=True, check=True).stdout
 

@@ -213,20 +213,11 @@ class Node:
         known = set(sys.modules)
         child = os.fork()
         if child == 0:
-            os.close(into)
-            status = 1
             try:
-                if self.is_live:
-                    os.chroot(self.root)
-                    os.chdir("/")
-                answer = (True, work())
-            except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
-                answer = (False, "".join(traceback.format_exception_only(type(error), error)).strip())
-            with os.fdopen(out, "wb") as pipe:
-                learned = [name for name in sys.modules if name.startswith("ansible") and name not in known]
-                pipe.write(pickle.dumps((*answer, learned)))
-                status = 0
-            os._exit(status)
+                os.close(into)
+                self._answer(work, known, out)
+            finally:
+                os._exit(1)  # on Ctrl-C too: nothing of the parent's is done a second time
         os.close(out)
         with os.fdopen(into, "rb") as pipe:
             told = pipe.read()
@@ -237,6 +228,19 @@ class Node:
         if not is_well:
             raise Failed(answer)
         return answer
+
+    def _answer(self, work: Callable[[], Any], known: set[str], out: int) -> None:
+        """Do the work on the node, and write to a pipe what came of it."""
+        try:
+            if self.is_live:
+                os.chroot(self.root)
+                os.chdir("/")
+            answer = (True, work())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+            answer = (False, "".join(traceback.format_exception_only(type(error), error)).strip())
+        learned = [name for name in sys.modules if name.startswith("ansible") and name not in known]
+        with os.fdopen(out, "wb") as pipe:
+            pipe.write(pickle.dumps((*answer, learned)))
 
 
 class Failed(Exception):
