@@ -95,9 +95,10 @@ options:
     default: refuse
   restart:
     description:
-      - Whether services that must be started anew may be. The module itself restarts nothing; it says in C(restart)
-        which are due, and which of them this option allows now.
-      - V(if_idle) allows those whose restart stops no workload.
+      - Whether services that must be started anew may be. A module that changes something restarts nothing; it says in
+        C(restart) which are due, and which of them this option allows now. M(accelerator.ops.generation) starts them
+        anew, with its C(state=restarted).
+      - V(if_idle) allows those whose restart stops no workload now.
     type: str
     choices: [never, if_idle, always]
     default: if_idle

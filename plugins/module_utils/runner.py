@@ -9,16 +9,15 @@ be empty; commit. What is shown, foreseen and done are the same steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import wraps
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
-from .host import command, disk
+from .host import command, disk, services
 from .host.door import Host
-from .host.lock import now
 from .model.call import Call, Outcome
-from .model.errors import ConflictError, InputError, VerifyError, joined
-from .model.plan import ABSENT, PathStep, Plan, diffs, rows
+from .model.errors import ApplyError, ConflictError, InputError, OpsError, VerifyError, joined
+from .model.plan import ABSENT, PathStep, Plan, Restart, diffs, rows
 from .state import apply
 from .state.engine import Caller, Engine, anonymous, unwritable
 
@@ -98,15 +97,20 @@ def rolled_back(call: Call) -> Outcome:
         return _going_back(engine, number, call)[0]
     with engine.begun():
         engine.join()
-        engine.commit()
-        outcome, plan = _going_back(engine, number, call)
-        made = None
-        if plan.steps:
-            kept = {step.key for step in engine.way_back(number, "overwrite").steps} - {step.key for step in plan.steps}
-            engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept))
-            made = engine.commit()
+        outcome, made = _gone_back(engine, number, call)
         engine.make_due()
     return outcome._replace(results={**outcome.results, "generation": made})
+
+
+def _gone_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Optional[int]]:
+    """The node as it was in a generation, with what was open a generation too; the number of the new one."""
+    engine.commit()
+    outcome, plan = _going_back(engine, number, call)
+    if not plan.steps:
+        return outcome, None
+    kept = {step.key for step in engine.way_back(number, "overwrite").steps} - {step.key for step in plan.steps}
+    engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept))
+    return outcome, engine.commit()
 
 
 def _going_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Plan]:
@@ -116,6 +120,74 @@ def _going_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Plan]
         if isinstance(step, PathStep):
             apply.check(engine.host, step)
     return _told(engine, plan, call), plan
+
+
+@clear
+def restarted(call: Call) -> Outcome:
+    """Start anew what is due and may be. Where a service does not come up, the change that made it due is taken back,
+    and it is started with what it had before."""
+    engine, wish, named = engine_of(call), call.wish["restart"], call.wish["services"]
+    if call.is_check or not engine.store.is_there():
+        engine.peek()
+        due = restart_rows(engine, Plan(), wish)
+        left = [row for row in due if not row["restart_allowed"]]
+        # what a real run would have made due by now is what the task names
+        return Outcome(call.is_check and (bool(named) or len(left) < len(due)), {**_nothing(), "restart": left})
+    done: list[str] = []
+    with engine.begun():
+        engine.join()
+        for row in restart_rows(engine, Plan(), wish):
+            if not row["restart_allowed"] or row["service"] not in (named or [row["service"]]):
+                continue
+            failure = services.restart(engine.host, row["service"])
+            if failure is not None:
+                raise _put_back(engine, row["service"], failure, done, call)
+            engine.settle_restart(row["service"])
+            done.append(row["service"])
+        restarts = restart_rows(engine, Plan(), wish)
+        journal = None if engine.journal is None else engine.journal.id
+    return Outcome(bool(done), {**_nothing(), "journal": journal, "restart": restarts})
+
+
+def _put_back(engine: Engine, service: str, failure: services.Failure, done: Sequence[str], call: Call) -> ApplyError:
+    """Take back the change that a service does not start with. The error says how the node was left."""
+    what, expected = "start anew", "that it runs"
+    details: dict[str, object] = {"words": list(failure.words), "left": "changed", "restarted": list(done)}
+    try:
+        details["generation"] = _before(engine, service, call)
+    except OpsError as error:
+        is_half = engine.journal is not None and bool(engine.journal.unfinished)
+        details["left"] = "half done" if is_half else "changed"
+        step = "mend that, then run the module generation with state: recovered"
+        found = f"{failure.reason} (and what was changed cannot be taken back: {error})"
+        return ApplyError(what, service, found, expected, step, {**details, **error.details})
+    failures = {one: services.restart(engine.host, one) for one in (service, *done)}
+    for one, failed in failures.items():
+        if failed is None:
+            engine.settle_restart(one)
+    again = failures[service]
+    step = "what was changed is taken back, and it runs as before; mend what it says, and run again"
+    if again is not None:
+        details["words_then"] = list(again.words)
+        step = f"what was changed is taken back, and it does not run then either ({again.reason})"
+    details.update({"left": "as before", "restart": restart_rows(engine, Plan(), call.wish["restart"])})
+    return ApplyError(what, service, failure.reason, expected, step, details)
+
+
+def _before(engine: Engine, service: str, call: Call) -> Optional[int]:
+    """The node as it was before a service was to be started anew; the generation that this made, where it did."""
+    journal = engine.journal
+    if journal is not None and _concerns([one for batch in journal.batches for one in batch.restarts], service):
+        engine.take_back(call.wish["on_conflict"])
+        return None
+    numbers = [one.number for one in engine.generations() if _concerns(one.restarts, service)]
+    if not numbers:
+        raise InputError("take back", "the change", "no generation that is kept has it", "one", "see its journal")
+    return _gone_back(engine, numbers[-1] - 1, call)[1]
+
+
+def _concerns(restarts: Sequence[Restart], service: str) -> bool:
+    return any(one.service == service for one in restarts)
 
 
 @clear
@@ -318,7 +390,7 @@ def restart_rows(engine: Engine, plan: Plan, wish: str) -> list[dict[str, Any]]:
     for service, (one, boot, seconds) in engine.due_restarts().items():
         if service in pending:
             continue
-        if engine.host.is_live and _is_started(engine.host, service, boot, seconds):
+        if engine.host.is_live and services.is_started(engine.host, service, boot, seconds):
             if engine.store.lock.handle >= 0:
                 engine.settle_restart(service)
             continue
@@ -328,18 +400,14 @@ def restart_rows(engine: Engine, plan: Plan, wish: str) -> list[dict[str, Any]]:
             "service": one.service,
             "reason": one.why,
             "restart_due": True,
-            "restart_allowed": engine.host.is_live and (wish == "always" or (wish == "if_idle" and one.is_safe)),
+            "restart_allowed": engine.host.is_live and _may_restart(engine.host, one, wish),
         }
         for one in pending.values()
     ]
 
 
-def _is_started(host: Host, service: str, boot: str, seconds: float) -> bool:
-    """Whether a service runs that was started after a moment by the boot's clock."""
-    argv = ["systemctl", "show", service, "--property=ActiveState,ActiveEnterTimestampMonotonic"]
-    ran = command.run(host, argv, _SHOW_SECONDS)
-    told = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
-    started = told.get("ActiveEnterTimestampMonotonic", "")
-    if told.get("ActiveState") != "active" or not started.isdigit():
-        return False
-    return boot != now().boot or int(started) / 1e6 > seconds
+def _may_restart(host: Host, one: Restart, wish: str) -> bool:
+    """Whether a service may be started anew now."""
+    if wish != "if_idle" or one.is_safe:
+        return wish != "never"
+    return bool(one.busy) and command.run(host, one.busy, _SHOW_SECONDS).status == 1

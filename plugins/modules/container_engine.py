@@ -75,7 +75,7 @@ extends_documentation_fragment:
 notes:
   - This module starts no service anew. RV(restart) says which must be, and whether O(restart) allows it now. A restart
     of containerd (C(KillMode=process)) and CRI-O leaves containers running; one of Docker does with C(live-restore)
-    alone.
+    alone. Where it would end them, it is allowed while none runs.
 seealso:
   - module: accelerator.ops.node_config
   - module: accelerator.ops.generation

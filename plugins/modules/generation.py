@@ -22,18 +22,27 @@ options:
       - V(recovered) takes back what a run that was cut off left half done, finishes what it had done, and makes again
         what depends on it.
       - V(rolled_back) brings the node to the generation O(to). That is a new generation, and can be rolled back too.
+      - V(restarted) starts anew the services that are due and that O(restart) allows, and sees that each runs on.
+        Where one does not come up, all that this run changed is taken back (where the change is a generation already,
+        that is a rollback to the one before it), the service is started with what it had before, and the error has its
+        own last words.
       - V(released) lets the next run have a journal that another run left open. Only a human knows whether that run is
         over when neither its process nor its lease tells.
       - V(pruned) forgets all generations but the newest O(keep), and the contents that only those needed.
       - V(sealed) makes a golden image of O(root), with one generation and no journal or lock in it.
     type: str
-    choices: [committed, recovered, rolled_back, released, pruned, sealed]
+    choices: [committed, recovered, rolled_back, restarted, released, pruned, sealed]
     default: committed
   to:
     description:
       - The generation to go to, which O(state=rolled_back) needs; V(0) is the node before the first one.
       - Other states pass it over.
     type: int
+  services:
+    description:
+      - Which of the services that are due O(state=restarted) starts anew. Not set, all.
+    type: list
+    elements: str
   keep:
     description: How many generations O(state=pruned) keeps.
     type: int
@@ -48,6 +57,10 @@ seealso:
 EXAMPLES = r"""
 - name: Commit what the tasks before have changed
   accelerator.ops.generation:
+
+- name: Start anew what is due and whose restart stops no workload
+  accelerator.ops.generation:
+    state: restarted
 
 - name: Bring the node back to generation 3
   accelerator.ops.generation:
@@ -132,6 +145,7 @@ STATES = {
     "committed": runner.committed,
     "recovered": runner.recovered,
     "rolled_back": runner.rolled_back,
+    "restarted": runner.restarted,
     "released": runner.released,
     "pruned": runner.pruned,
     "sealed": runner.sealed,
@@ -140,6 +154,7 @@ SPEC = {
     **runner.SHARED,
     "state": {"type": "str", "choices": list(STATES), "default": "committed"},
     "to": {"type": "int"},
+    "services": {"type": "list", "elements": "str"},
     "keep": {"type": "int", "default": 20},
 }
 

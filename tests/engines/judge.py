@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The daemons themselves as judges of what is written for them: made once, kept by version, run in a root of their own.
 
-containerd 1.6 is Debian's, later ones are built from Go modules, one after another and with little of the machine. What
-cannot be had here is skipped with its reason.
+containerd 1.6 is Debian's, later ones and what runs beside them are built from Go modules, one after another and with
+little of the machine. What cannot be had here is skipped with its reason.
 """
 
 from __future__ import annotations
@@ -103,33 +103,43 @@ def _mirror() -> Optional[str]:
 
 def from_module(version: str, place: Path) -> Path:
     """The program built from its Go module."""
-    if shutil.which("go") is None:
-        pytest.skip("no go: containerd is built from its modules")
     module = "github.com/containerd/containerd" + ("/v2" if version.startswith("2") else "")
-    source = place.with_suffix(".src")
-    shutil.rmtree(source, ignore_errors=True)
-    source.mkdir()
-    (source / "go.mod").write_text(f"module judge\n\ngo 1.22\n\nrequire {module} v{version}\n")
-    made = place.with_suffix(".new")
+    flags = f"-X {module}/version.Version=v{version}"
+    return built(place, f"{module}/cmd/containerd", f"{module} v{version}", flags)
+
+
+def program(name: str, package: str, module: str, source: Optional[Path] = None) -> Path:
+    """A program of a Go module (``source``: a file that is its main package), from the cache once it is there."""
+    place = CACHE / name
+    if not os.access(place, os.X_OK):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        os.replace(built(place, package, module, "", source), place)
+    return place
+
+
+def built(place: Path, package: str, module: str, flags: str, source: Optional[Path] = None) -> Path:
+    """A program that Go builds with the versions that its module names. Skips the test where that cannot be."""
+    if shutil.which("go") is None:
+        pytest.skip(f"no go: {place.name} is built from its modules")
+    folder = place.with_suffix(f"{place.suffix}.src")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "go.mod").write_text(f"module judge\n\ngo 1.22\n\nrequire {module}\n")
+    if source is not None:
+        shutil.copy(source, folder)
+    made = place.with_suffix(f"{place.suffix}.new")
     command = ["nice", "-n", "15", "go", "build", "-mod=mod", "-p", "2", "-trimpath"]
-    command += ["-tags", "no_btrfs no_devmapper no_zfs no_aufs"]
-    command += [
-        "-ldflags",
-        f"-s -w -X {module}/version.Version=v{version}",
-        "-o",
-        str(made),
-        f"{module}/cmd/containerd",
-    ]
+    command += ["-tags", "no_btrfs no_devmapper no_zfs no_aufs", "-ldflags", f"-s -w {flags}", "-o", str(made), package]
     env = {**os.environ, "CGO_ENABLED": "0"}
     try:
         ran = subprocess.run(
-            command, cwd=source, env=env, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        pytest.skip(f"containerd {version} was not built in {_BUILD_SECONDS} s")
+        pytest.skip(f"{place.name} was not built in {_BUILD_SECONDS} s")
     if ran.returncode:
-        pytest.skip(f"containerd {version} cannot be built: {ran.stderr.strip().splitlines()[-1]}")
-    shutil.rmtree(source)
+        pytest.skip(f"{place.name} cannot be built: {ran.stderr.strip().splitlines()[-1]}")
+    shutil.rmtree(folder)
     return made
 
 
@@ -144,7 +154,7 @@ class Root:
         program = folder / "usr/bin/containerd"
         program.parent.mkdir(parents=True)
         shutil.copy2(containerd(version), program)
-        for library in _libraries(program):
+        for library in libraries(program):
             (folder / library[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(library, folder / library[1:])
 
@@ -165,6 +175,6 @@ class Root:
         return self.ask("--config", "/etc/containerd/config.toml", "config", show)
 
 
-def _libraries(program: Path) -> list[str]:
+def libraries(program: Path) -> list[str]:
     ran = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     return re.findall(r"(/\S+) \(0x", ran.stdout) if ran.returncode == 0 else []

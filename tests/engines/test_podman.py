@@ -45,6 +45,7 @@ def _info(place: Path, own: list[str], options: tuple[str, ...]) -> subprocess.C
     command = ["unshare", "-m", "sh", "-c", _SEEN, "sh", str(place / "etc/containers"), *own, *options, "info"]
     return subprocess.run(
         [*command, "--format", "{{.Host.OCIRuntime.Path}}"],
+        env={name: value for name, value in os.environ.items() if name != "CONTAINERS_CONF"},  # instead of all files
         capture_output=True,
         text=True,
         timeout=120,

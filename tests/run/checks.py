@@ -195,10 +195,15 @@ def cdi(house: House) -> Outcome:
 
 
 def engines(house: House) -> Outcome:
-    """Configurations of container engines, as the daemons of several versions have them."""
+    """Configurations of container engines, as the daemons of several versions have them, and one that runs."""
     tool = house.develop()
+    env = house.test_environment(tool)
+    needed = {"podman": "podman", "runc": "runc", "debootstrap": "debootstrap"}
+    lack = "no root" if os.getuid() != 0 else surroundings.lacking(needed)
+    if lack is None:
+        env |= {"CONTAINERS_CONF": str(node_image.containers_conf()), "OPS_CONTAINER_IMAGE": node_image.ensure()}
     command = [tool.program("python"), "-m", "pytest", "-q", "--capture=no", "tests/engines"]
-    return pytest_outcome(*run(command, house.test_environment(tool)))
+    return pytest_outcome(*run(command, env))
 
 
 def cdi_podman(house: House) -> Outcome:

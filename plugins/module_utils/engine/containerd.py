@@ -26,7 +26,7 @@ from .containerd_merge import Document
 from .kinds import KINDS, Kind
 from .others import masked
 from .running import Running, from_crictl
-from .service import Service, Version, told
+from .service import SHIMS, Service, Version, told
 
 NAME = "90-accelerator-ops.toml"
 FOLDER = "/etc/containerd/conf.d"
@@ -409,10 +409,12 @@ def _minimal(seen: Seen) -> bytes:
 
 
 def _restart(name: str, service: Service) -> Restart:
-    # With another mode systemd ends the shims, and so the containers, together with the daemon. A server of k3s or
-    # rke2 is the control plane too.
-    is_safe = service.kill_mode == "process" and "server" not in service.name and service.name != "k3s.service"
-    return Restart(service.name, f"{name} reads its configuration at its start", is_safe)
+    why = f"{name} reads its configuration at its start"
+    if "server" in service.name or service.name == "k3s.service":
+        return Restart(service.name, f"{why}, and is the control plane too")
+    if service.kill_mode == "process":
+        return Restart(service.name, why, True)
+    return Restart(service.name, f"{why}, and with KillMode={service.kill_mode} that ends every container", busy=SHIMS)
 
 
 def _shown(seen: Seen, asked: Asked) -> None:

@@ -22,7 +22,7 @@ from . import service as services
 from .asked import Asked
 from .kinds import KINDS
 from .running import Running, from_docker
-from .service import Service, Version, told
+from .service import SHIMS, Service, Version, told
 
 KIND = KINDS["docker"]
 CONFIG = KIND.config
@@ -108,7 +108,7 @@ def plan(seen: Seen, given: Asked) -> Plan:
     is_running = seen.service is not None and seen.service.is_active
     why = "docker reads its configuration at its start"
     why += "" if seen.is_live_restore else ", and without live-restore that ends every container"
-    restart = Restart("docker.service", why, seen.is_live_restore)
+    restart = Restart("docker.service", why, seen.is_live_restore, () if seen.is_live_restore else SHIMS)
     return Plan(steps, restarts=(restart,) if is_running else ())
 
 

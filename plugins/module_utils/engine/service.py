@@ -19,6 +19,9 @@ _ASK_SECONDS = 20.0
 _NUMBERS = re.compile(r"(?:^|[\s:])v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 _MAX_STATUS_BYTES = 64 * 1024 * 1024
 
+SHIMS = ("sh", "-c", "cat /proc/[0-9]*/comm 2>/dev/null | grep -qx containerd-shim")
+"""Ends with status 0 where a container of containerd or Docker runs: each has a shim, whose name is cut to that."""
+
 Version = tuple[int, int, int]
 
 

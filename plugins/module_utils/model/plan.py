@@ -151,12 +151,15 @@ class Derived(NamedTuple):
 class Restart(NamedTuple):
     """A service of systemd that must be started anew for a change to take effect.
 
-    ``is_safe``: a restart of it stops no workload, so that it is allowed while devices are in use.
+    ``is_safe``: a restart of it stops no workload, so that it is allowed while devices are in use. ``busy``: a program
+    that ends with status 0 while a workload is there that a restart would stop, and with 1 while there is none (no
+    program: there always is one).
     """
 
     service: str
     why: str
     is_safe: bool = False
+    busy: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):

@@ -53,7 +53,7 @@ def _row(node: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ),
         "plan": [_step(row) for one in done for row in _rows(one, "plan")],
         "reboot": _unique(text for one in done for text in _list(one, "reboot_reasons")),
-        "restart": _restarts(done if is_check else done[-1:]),
+        "restart": _restarts(done if is_check else [_details(failed)] if "restart" in _details(failed) else done[-1:]),
         "deferred": _unique(text for one in done for text in _list(one, "deferred")),
         "blockers": [] if failed is None else _blockers(failed),
         "message": None if failed is None else _text(failed.get("message")) or None,
@@ -72,10 +72,15 @@ def _restarts(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def _blockers(failed: Mapping[str, Any]) -> list[str]:
     """Everything that stood in the way, a line for each."""
-    error: Any = failed.get("error")
-    details: Any = error.get("details") if isinstance(error, Mapping) else None
-    lines = [_text(row.get("message")) for row in _rows(details, "blockers")] if isinstance(details, Mapping) else []
+    lines = [_text(row.get("message")) for row in _rows(_details(failed), "blockers")]
     return lines or [_text(failed.get("message"))]
+
+
+def _details(failed: Optional[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What an error says besides its line."""
+    error = None if failed is None else failed.get("error")
+    details = error.get("details") if isinstance(error, Mapping) else None
+    return details if isinstance(details, Mapping) else {}
 
 
 def _list(result: Mapping[str, Any], key: str) -> list[Any]:

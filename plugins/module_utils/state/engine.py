@@ -164,7 +164,7 @@ class Engine:
         """Services that must be started anew: why, and the moment by the boot's clock after which that counts."""
         found = self.store.due()
         return {
-            row["restart"]["service"]: (Restart(**row["restart"]), row["boot"], row["seconds"])
+            row["restart"]["service"]: (record.to_restart(row["restart"]), row["boot"], row["seconds"])
             for row in (found[key] for key in sorted(found))
             if "restart" in row
         }
@@ -195,6 +195,17 @@ class Engine:
             raise self._failed(batch, error) from None
         if self.host.is_live:  # not before it is done: what is taken back is made again only where it is still due
             self._undue([one.key for one in plan.derived])
+
+    def take_back(self, on_conflict: str) -> None:
+        """Undo all that the open journal has done, its newest first. Raises ConflictError, ApplyError."""
+        batches = () if self.journal is None else self.journal.batches
+        for batch in batches:
+            self._add_due(batch.derived, batch.restarts)
+        self._write([{"t": "undo", "batch": batch.number, **_moment()} for batch in batches])
+        for batch in reversed(batches):
+            self._take_back(batch, on_conflict)
+        self.store.end_journals()
+        self.journal = None
 
     def make_due(self) -> bool:
         """Make again what is due, on a live node: what another root needs is made when it runs. False: nothing is."""

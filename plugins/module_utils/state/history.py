@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..model.plan import Derived, PathStep, Restart, Setting, State, digest
-from .record import Batch, Step, derived_row, step_row, to_derived, to_step
+from .record import Batch, Step, derived_row, step_row, to_derived, to_restart, to_step
 
 SCHEMA = 1
 
@@ -86,7 +86,7 @@ def read_manifest(content: bytes) -> Generation:
             tuple(row["what"]),
             tuple(to_step(one) for one in row["steps"]),
             tuple(to_derived(one) for one in row["derived"]),
-            tuple(Restart(**one) for one in row["restarts"]),
+            tuple(to_restart(one) for one in row["restarts"]),
         )
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"not of the form that this version reads ({error})") from None

@@ -64,6 +64,11 @@ def derived_row(derived: Derived) -> dict[str, Any]:
     return row
 
 
+def to_restart(row: Mapping[str, Any]) -> Restart:
+    """A restart from its row; one of an earlier version lacks what it did not know."""
+    return Restart(**{**row, "busy": tuple(row.get("busy", ()))})
+
+
 def to_derived(row: Mapping[str, Any]) -> Derived:
     """A derived thing from JSON."""
     proof = row["proof"]
@@ -183,13 +188,15 @@ def _journal(name: str, rows: Sequence[Mapping[str, Any]], length: int, checksum
         kind = row["t"]
         if kind == "intent":
             number = row["batch"]
-            restarts = tuple(Restart(**one) for one in row["restarts"])
+            restarts = tuple(to_restart(one) for one in row["restarts"])
             steps = tuple(to_step(one) for one in row["steps"])
             derived = tuple(to_derived(one) for one in row["derived"])
             batches[number] = Batch(number, row["what"], steps, derived, restarts)
             next_batch = number + 1
         elif kind == "done":
             done.add(row["batch"])
+        elif kind == "undo":
+            done.discard(row["batch"])
         elif kind == "undone":
             batches.pop(row["batch"])
         elif kind == "owner":

@@ -51,12 +51,18 @@ def bare(text):
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
+def safety(restart):
+    if restart.is_safe:
+        return "safe"
+    return "safe while idle" if restart.busy else "not safe"
+
+
 def shown(plan):
     told = {}
     for step in plan.steps:
         text = step.new.decode()
         told[step.path] = "absent" if step.after.kind == "absent" else text if step.is_edit else bare(text)
-    restarts = [f"{one.service}, {'safe' if one.is_safe else 'not safe'}" for one in plan.restarts]
+    restarts = [f"{one.service}, {safety(one)}" for one in plan.restarts]
     return {**told, **({"restart": restarts} if restarts else {})}
 
 

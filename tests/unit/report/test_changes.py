@@ -47,6 +47,11 @@ REFUSED = [
             [done(plan=[STEP], restart=[DUE]), done(restart=[DUE])],
             {"restart": [{"service": "kubelet.service", "reason": "huge pages"}]},
         ),
+        # a service that did not come up runs with what it had before
+        (
+            [done(plan=[STEP], restart=[DUE]), {**done(is_done=False), "error": {"details": {"restart": []}}}],
+            {"status": "failed", "changed": True, "restart": []},
+        ),
         # in check mode the last task knows of nothing that the first foresaw
         (
             [done(is_check=True, plan=[STEP], restart=[DUE]), done(is_check=True)],

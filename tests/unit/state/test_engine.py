@@ -21,6 +21,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.model.errors impor
     VerifyError,
 )
 from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Found, Plan, file_step
+from ansible_collections.accelerator.ops.plugins.module_utils.state import apply
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
 
 A, B, C = "/etc/modprobe.d/accelerator-ops-a.conf", "/etc/b.conf", "/etc/c/d/e.conf"
@@ -182,6 +183,61 @@ def test_of_what_a_run_did_and_undid_only_the_folder_is_left(node):
     changes = info(node)["generations"]
     assert [row["subject"] for one in changes for row in one["changes"]] == ["/etc/modprobe.d"]
     assert done.results["generation"] == 1
+
+
+def test_what_a_run_has_done_is_taken_back_without_a_generation(node):
+    node.files({A: "earlier"})
+    before = node.listing()
+    node.files({A: "a", B: "b"}, commit="later")
+    node.files({A: "later", B: None, C: "c"}, commit="later")
+    engine = runner.engine_of(node.call("generation"))
+    with engine.begun():
+        engine.join()
+        engine.take_back("refuse")
+    assert node.listing() == before
+    assert (info(node)["journal"], info(node)["current"]) == (None, 1)
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_taking_back_that_was_cut_off_is_finished(node, monkeypatch, batches):
+    before = node.listing()
+    node.files({A: "a"}, commit="later")
+    node.files({A: "later", C: "c"}, commit="later")
+    do, left = apply.do, [None] * batches
+
+    def cut(*given):
+        do(*given)
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+
+    monkeypatch.setattr(apply, "do", cut)
+    engine = runner.engine_of(node.call("generation"))
+    with pytest.raises(KeyboardInterrupt), engine.begun():
+        engine.join()
+        engine.take_back("refuse")
+    monkeypatch.undo()
+    node.generation(runner.recovered, run="b", dead_run="a")
+    assert node.listing() == before
+    assert (info(node)["journal"], info(node)["current"]) == (None, 0)
+
+
+def test_a_change_by_hand_is_not_taken_back(node):
+    node.files({A: "a"}, commit="later")
+    (node.root / A[1:]).write_text("his")
+    engine = runner.engine_of(node.call("generation"))
+    with pytest.raises(ConflictError), engine.begun():
+        engine.join()
+        engine.take_back("refuse")
+    assert (node.root / A[1:]).read_text() == "his"
+
+
+def test_nothing_is_started_anew_on_another_root(node):
+    assert not node.generation(runner.restarted, services=["a.service"]).changed
+    node.files({A: "a"}, commit="later")
+    done = node.generation(runner.restarted, services=None)
+    assert (done.changed, done.results["restart"]) == (False, [])
+    assert node.generation(runner.restarted, is_check=True, services=["a.service"]).changed
 
 
 def test_an_open_journal_of_another_run_is_busy(node):

@@ -33,7 +33,13 @@ DERIVED = (
     Derived("initramfs 6.1", (("a", "b"), ("c",)), "because", Proof(("l", "i"), (("etc/a", "/etc/a"),)), 5.0),
     Derived("other", (("a",),), "because"),
 )
-BATCH = Batch(0, "files", STEPS, DERIVED, (Restart("kubelet.service", "because", True),))
+BATCH = Batch(
+    0,
+    "files",
+    STEPS,
+    DERIVED,
+    (Restart("kubelet.service", "because", True), Restart("x.service", "because", busy=("a", "b"))),
+)
 BEGIN = {"t": "begin", "run": "a", "at": "now", "parent": 3, "boot": "b", "seconds": 1.5}
 ROWS = [
     BEGIN,
@@ -42,6 +48,8 @@ ROWS = [
     record.batch_row(BATCH._replace(number=1)),
     {"t": "undone", "batch": 1},
     record.batch_row(BATCH._replace(number=2)),
+    {"t": "done", "batch": 2},
+    {"t": "undo", "batch": 2},
     {"t": "owner", "run": "c"},
 ]
 
