@@ -375,20 +375,29 @@ def prepare(house: House) -> Outcome:
     return pytest_outcome(*run(command, house.test_environment(tool)))
 
 
+def no_node() -> Optional[str]:
+    """Why a container with systemd cannot be had here, or None."""
+    if os.getuid() != 0:
+        return "containers with systemd need root"
+    return surroundings.lacking({"podman": "podman", "runc": "runc", "debootstrap": "debootstrap"})
+
+
+def node_environment(house: House, tool: Venv) -> dict[str, str]:
+    """What starts and reaches containers that are nodes, where ``no_node`` has nothing to say."""
+    return {
+        "CONTAINERS_CONF": str(node_image.containers_conf()),
+        "ANSIBLE_COLLECTIONS_PATH": _with_podman(house, tool),
+        "OPS_CONTAINER_IMAGE": node_image.ensure(),
+    }
+
+
 def molecule(house: House) -> Outcome:
     """The roles on containers that run systemd, as root and as an unprivileged user."""
-    if os.getuid() != 0:
-        return Outcome(0, 0, not_run="containers with systemd need root")
-    lack = surroundings.lacking({"podman": "podman", "runc": "runc", "debootstrap": "debootstrap"})
+    lack = no_node()
     if lack:
         return Outcome(0, 0, not_run=lack)
     tool = house.develop()
-    env = surroundings.environment(
-        tool,
-        CONTAINERS_CONF=str(node_image.containers_conf()),
-        ANSIBLE_COLLECTIONS_PATH=_with_podman(house, tool),
-        OPS_CONTAINER_IMAGE=node_image.ensure(),
-    )
+    env = surroundings.environment(tool, **node_environment(house, tool))
     status, text = run([tool.program("molecule"), "test", "--all"], env)
     tests = sum(int(count) for count in re.findall(r"(\d+) passed", text))
     if status or not tests:
