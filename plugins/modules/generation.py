@@ -36,11 +36,12 @@ options:
   to:
     description:
       - The generation to go to, which O(state=rolled_back) needs; V(0) is the node before the first one.
-      - Other states pass it over.
+      - With another state it is an error.
     type: int
   services:
     description:
       - Which of the services that are due O(state=restarted) starts anew. Not set, all.
+      - With another state it is an error.
     type: list
     elements: str
   keep:
@@ -50,6 +51,8 @@ options:
 extends_documentation_fragment:
   - accelerator.ops.attributes
   - accelerator.ops.attributes.changes
+notes:
+  - Nothing of what this module does is left open, so that O(commit=later) is an error.
 seealso:
   - module: accelerator.ops.generation_info
 """
@@ -140,6 +143,7 @@ error:
 
 from ansible_collections.accelerator.ops.plugins.module_utils import runner
 from ansible_collections.accelerator.ops.plugins.module_utils.edge import run_call
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.generation import sensible
 
 STATES = {
     "committed": runner.committed,
@@ -160,7 +164,7 @@ SPEC = {
 
 
 def main():
-    run_call(SPEC, lambda call: STATES[call.wish["state"]](call))
+    run_call(SPEC, lambda call: STATES[call.wish["state"]](sensible(call)))
 
 
 if __name__ == "__main__":
