@@ -446,22 +446,3 @@ def ask(host: Host, seen: Seen) -> Running:
     if ran.reason is not None:
         return Running(nri=has_socket).told(ran.reason)
     return from_crictl(ran.stdout, has_socket, seen.version is not None and seen.version >= rules.CDI_ALWAYS)
-
-
-def drift(seen: Seen) -> Optional[str]:
-    """What is wrong with our file now, without a new wish: the tables that it stands in for have changed since, or
-    another's file wins. None where it is as it would be made, and where there is none."""
-    if seen.ours.state.kind != "file" or seen.problem is not None:
-        return None
-    asked, version = remembered(_text(seen.ours)), seen.config_version
-    changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
-    place = seen.order.index(seen.ours_path)
-    later = [one for one in seen.documents if seen.order.index(one.path) > place]
-    stronger = rules.overruled(changes, later, seen.version, version)
-    if stronger:
-        return f"{next(iter(stronger))} is read later and says otherwise"
-    earlier = [one for one in seen.documents if seen.order.index(one.path) < place]
-    wanted = rules.drop_in(asked, changes, earlier, seen.version, version) if changes else ""
-    if wanted.encode() == seen.ours.content:
-        return None
-    return f"{seen.ours_path} is not what it would be now: the files that it builds on have changed"

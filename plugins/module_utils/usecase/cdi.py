@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
-from ..codec import cdi, cdi_lint
+from ..codec import cdi
 from ..engine import service
 from ..engine.cdi_loader import embedded_loader
 from ..engine.kinds import KINDS
@@ -261,7 +261,8 @@ def look(call: Call) -> Optional[Outcome]:
 
 def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is wrong with all specs on this node, one row each, without changing anything. Raises InputError."""
-    from . import cdi_checks  # what only a check needs
+    from ..codec import cdi_lint  # what only a check needs
+    from . import cdi_checks
 
     asked = _asked(wish)
     seen = observe(host, wish)
