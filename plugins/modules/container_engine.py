@@ -65,7 +65,8 @@ options:
   state:
     description:
       - V(checked) changes nothing, and returns as RV(findings) what has come over the drop-ins of this module since
-        they were made. They remember what was asked, so the other options are passed over, but for O(engines).
+        they were made, and what the daemons that run show otherwise. The drop-ins remember what was asked, so the other
+        options are passed over, but for O(engines).
     type: str
     choices: [present, checked]
     default: present
@@ -123,7 +124,9 @@ plan:
       undo: exact
       why: the drop-in is read
 findings:
-  description: What has come over the drop-ins since they were made.
+  description:
+    - What has come over the drop-ins since they were made (C(drift)), and where a daemon that runs shows something else
+      than was asked (C(running)). What it does not say is not among it.
   returned: O(state=checked)
   type: list
   elements: dict

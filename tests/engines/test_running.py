@@ -54,6 +54,12 @@ def due(result: dict[str, Any]) -> list[tuple[str, bool]]:
     return [(row["service"], row["restart_allowed"]) for row in result["restart"]]
 
 
+def findings(node: Node) -> list[str]:
+    """In what the daemon that runs is not as asked."""
+    rows = node.module("container_engine", state="checked")["findings"]
+    return [row["reason"] for row in rows if row["check"] == "running"]
+
+
 @pytest.mark.parametrize("maker", CASES)
 def test_containers_get_the_right_devices(booted: Callable[..., Node], maker: str) -> None:
     if maker not in ALWAYS and not os.environ.get("ACCELERATOR_OPS_WHOLE"):
@@ -76,6 +82,7 @@ def test_containers_get_the_right_devices(booted: Callable[..., Node], maker: st
     assert node.started()[0] != before[0]
     assert node.process(plain) == process  # the container went on
     assert node.info()["cdiSpecDirs"] == [FOLDER]
+    assert findings(node) == []
 
     assert node.devices(plain) == {}
     assert node.devices(node.pod("by-name", device)) == wanted
@@ -94,6 +101,8 @@ def test_a_busy_engine_is_started_anew_when_it_is_idle(booted: Callable[..., Nod
         assert node.module("generation", state="restarted")["changed"] is False
     assert due(node.module("generation")) == [("containerd.service", False)]
     assert (node.started(), node.process(container)) == (before, process)
+    (shown,) = findings(node)
+    assert shown == "it runs, and shows otherwise: its CDI folders are /etc/cdi, /var/run/cdi, NRI is off"
     assert node.info()["cdiSpecDirs"] == ["/etc/cdi", "/var/run/cdi"]
 
     node.must("crictl", "rmp", "--all", "--force")
@@ -102,6 +111,7 @@ def test_a_busy_engine_is_started_anew_when_it_is_idle(booted: Callable[..., Nod
     assert node.module("generation", state="restarted")["changed"] is True
     assert node.info()["cdiSpecDirs"] == [FOLDER]
     assert node.run("test", "-S", NRI_SOCKET).returncode == 0
+    assert findings(node) == []
     assert due(node.module("container_engine", **ENGINE)) == []
 
 

@@ -14,6 +14,7 @@ from ..host.door import Host
 from ..model.errors import UnsupportedError
 from ..model.plan import Found, Plan
 from .asked import Asked
+from .asked import remembered as asked_in
 from .kinds import KINDS
 from .running import Running
 
@@ -79,6 +80,11 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
 def has_ours(seen: Any) -> bool:
     """Whether an engine has a file of ours, which remembers what was asked; Docker has none."""
     return getattr(seen, "ours", Found()).state.kind == "file"
+
+
+def remembered(seen: Any) -> Asked:
+    """What was asked of an engine with a file of ours."""
+    return asked_in(seen.ours.content.decode("utf-8", "replace"))
 
 
 def has_nri(name: str) -> bool:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
+from .asked import Asked
+
 
 class Running(NamedTuple):
     """What a running daemon uses; None is unknown, with a reason under the same name in ``unknown``."""
@@ -22,6 +24,20 @@ class Running(NamedTuple):
     def told(self, why: str) -> Running:
         """The same with a reason for each that is unknown."""
         return self._replace(unknown={name: why for name, value in zip(self._fields, self) if value is None})
+
+
+def otherwise(asked: Asked, heard: Running) -> list[str]:
+    """In what a running daemon is not as asked. What is unknown is not among it."""
+    found = []
+    if asked.cdi is not None and heard.cdi not in (None, asked.cdi):
+        found.append(f"CDI is {'on' if heard.cdi else 'off'}")
+    if asked.cdi_spec_dirs and heard.cdi_spec_dirs not in (None, asked.cdi_spec_dirs):
+        found.append(f"its CDI folders are {', '.join(heard.cdi_spec_dirs or ())}")
+    if asked.nri and heard.nri is False:
+        found.append("NRI is off")
+    if heard.handlers is not None:
+        found += [f"no handler {name}" for name in sorted(set(asked.runtimes or ()) - set(heard.handlers))]
+    return found
 
 
 def from_crictl(info: str, has_socket: Optional[bool], is_always_on: bool) -> Running:

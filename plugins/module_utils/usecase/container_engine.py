@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..engine import registry
 from ..engine.asked import Asked
+from ..engine.running import otherwise
 from ..host.door import Host
 from ..model.call import Call, Outcome
 from ..model.errors import InputError, UnsupportedError
@@ -64,7 +65,9 @@ def look(call: Call) -> Optional[Outcome]:
     """The findings of a call that only wants our files checked; None for one that may change something."""
     if call.wish["state"] != "checked":
         return None
-    return Outcome(False, {"findings": checked(observe(Host(call.wish["root"]), call.wish), call.wish)})
+    host = Host(call.wish["root"])
+    seen = observe(host, call.wish)
+    return Outcome(False, {"findings": [*checked(seen, call.wish), *unlike(host, seen)]})
 
 
 def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -83,8 +86,20 @@ def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _finding(verdict: str, subject: str, reason: str, next_step: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"check": "drift", "verdict": verdict, "subject": subject, "reason": reason}
+def unlike(host: Host, seen: Seen) -> list[dict[str, Any]]:
+    """Daemons that run and show something else than our files were made for: they are asked themselves."""
+    rows = []
+    for name, one in seen.engines.items():
+        heard = registry.ask(host, name, one) if registry.has_ours(one) else None
+        left = [] if heard is None else otherwise(registry.remembered(one), heard)
+        if left:
+            why, step = f"it runs, and shows otherwise: {', '.join(left)}", "start it anew: generation, state restarted"
+            rows.append(_finding("fail", name, why, step, "running"))
+    return rows
+
+
+def _finding(verdict: str, subject: str, reason: str, next_step: str, check: str = "drift") -> dict[str, Any]:
+    row: dict[str, Any] = {"check": check, "verdict": verdict, "subject": subject, "reason": reason}
     return {**row, "next_step": next_step, "evidence": []}
 
 

@@ -12,7 +12,12 @@ import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd, registry
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.asked import Asked, comments, remembered
-from ansible_collections.accelerator.ops.plugins.module_utils.engine.running import Running, from_crictl, from_docker
+from ansible_collections.accelerator.ops.plugins.module_utils.engine.running import (
+    Running,
+    from_crictl,
+    from_docker,
+    otherwise,
+)
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import Seen, checked
 
 CONFIG = {"enableCDI": True, "cdiSpecDirs": ["/etc/cdi"], "containerd": {"runtimes": {"runc": {}, "a": {}}}}
@@ -50,6 +55,23 @@ def test_what_docker_says():
     assert found == Running(True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"})
     assert from_docker('{"CDISpecDirs": []}').cdi is False
     assert from_docker("{}").cdi is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "heard", "found"),
+    [
+        (Asked(cdi=True), Running(cdi=False), ["CDI is off"]),
+        (Asked(cdi=False), Running(cdi=True), ["CDI is on"]),
+        (Asked(cdi_spec_dirs=("/a", "/b")), Running(cdi_spec_dirs=("/b", "/a")), ["its CDI folders are /b, /a"]),
+        (Asked(nri=True), Running(nri=False), ["NRI is off"]),
+        (Asked(runtimes={"b": {}, "a": {}}), Running(handlers=("a",)), ["no handler b"]),
+        (Asked(True, ("/a",), True, None, {"a": {}}), Running(True, ("/a",), ("a", "c"), True), []),
+        (Asked(True, ("/a",), True, None, {"a": {}}), Running(), []),
+        (Asked(cdi_spec_dirs=(), runtimes={}), Running(True, ("/a",), ("a",), False), []),
+    ],
+)
+def test_what_a_daemon_shows_otherwise(asked, heard, found):
+    assert otherwise(asked, heard) == found
 
 
 def running(node, service, line):
