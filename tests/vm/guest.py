@@ -21,6 +21,7 @@ from machine import Machine, flushes
 
 FOLDERS = ("/etc", "/boot")
 
+_PROGRAM = str(Path(sys.executable).parent / "ansible-playbook")
 _UNKNOWN_SECONDS = 45.0
 """How long a play is taken to last before one was seen to its end."""
 _FLUSHES = 80
@@ -59,6 +60,17 @@ class Play(NamedTuple):
     seconds: float
 
 
+def play_here(playbook: str, folder: Path, environment: Mapping[str, str], **given: Any) -> Play:
+    """Run a playbook on this machine itself, for what lies in a folder of it."""
+    given = {"accelerator_report_dir": str(folder / "report"), "ansible_python_interpreter": sys.executable, **given}
+    command = [_PROGRAM, playbook, "-i", "golden,", "-c", "local", "-e", json.dumps(given)]
+    start = time.monotonic()
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+    )
+    return Play(done.returncode, done.stdout + done.stderr, time.monotonic() - start)
+
+
 class Guest:
     """The machine, with an inventory of it and a folder for plays."""
 
@@ -66,7 +78,6 @@ class Guest:
         self.machine = machine
         self.folder = machine.folder
         self.seconds: dict[str, float] = {}
-        self.program = str(Path(sys.executable).parent / "ansible-playbook")
         self.environment = {
             **environment,
             "ANSIBLE_PIPELINING": "true",
@@ -91,7 +102,7 @@ class Guest:
     def command(self, playbook: str, **extra: Any) -> list[str]:
         """The command line of a play, by the collection's own playbook."""
         given = {"accelerator_report_dir": str(self.folder / "report"), **extra}
-        return [self.program, playbook, "-i", str(self.inventory), "-e", json.dumps(given)]
+        return [_PROGRAM, playbook, "-i", str(self.inventory), "-e", json.dumps(given)]
 
     def begin(self, playbook: str, **extra: Any) -> subprocess.Popen[bytes]:
         """Start a play, in a process group of its own; its output goes to ``play.log``."""

@@ -18,6 +18,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -38,15 +39,18 @@ PROGRAMS = {
     "debootstrap": "debootstrap",
     "sfdisk": "fdisk",
     "mke2fs": "e2fsprogs",
+    "debugfs": "e2fsprogs",
     "ssh-keygen": "openssh-client",
 }
 """What the image is made and run with: program -> Debian package."""
 
 _KERNEL = "linux-image-amd64"
-_BESIDE = ("initramfs-tools", "zstd", "grub-pc", "openssh-server", "pciutils")
+_BESIDE = ("initramfs-tools", "zstd", "grub-pc", "openssh-server", "pciutils", "dbus")
+_CONTAINERS = ("podman", "crun", "runc", "busybox-static")
 _DISK_MIB = 3000
 _FIRST_SECTOR = 2048
 _SECTOR_BYTES = 512
+_PARTITION_AT = _FIRST_SECTOR * _SECTOR_BYTES
 
 _LEFT_OUT = (
     *("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"),
@@ -63,6 +67,8 @@ _LEFT_OUT = (
     *("/usr/share/initramfs-tools/scripts/init-top/udev", "/usr/share/initramfs-tools/scripts/init-bottom/udev"),
 )
 """What dpkg does not unpack: the machine has no use for it, and each file costs an emulated processor time."""
+_KEPT = ("/lib/modules/*/kernel/drivers/media/cec/core/*", "/lib/modules/*/kernel/drivers/media/rc/rc-core.ko")
+"""What it unpacks nonetheless: drivers of GPUs are linked with it."""
 
 _FILES = {
     "etc/hostname": "accelerator-vm\n",
@@ -87,9 +93,13 @@ WantedBy=sysinit.target
 }
 _BEFORE_BOOT_PACKAGES = {
     # the initramfs holds what this one machine boots from, so that it is made in seconds
-    "etc/initramfs-tools/conf.d/small": "MODULES=list\nCOMPRESS=zstd\nCOMPRESSLEVEL=1\n",
+    "etc/initramfs-tools/conf.d/small": "MODULES=list\nBUSYBOX=n\nCOMPRESS=zstd\nCOMPRESSLEVEL=1\n",
     "etc/initramfs-tools/modules": "virtio_pci\nvirtio_blk\nvirtio_net\next4\n",
-    "etc/dpkg/dpkg.cfg.d/small": "".join(f"path-exclude={pattern}\n" for pattern in _LEFT_OUT) + "force-unsafe-io\n",
+    "etc/dpkg/dpkg.cfg.d/small": "".join(
+        [f"path-exclude={pattern}\n" for pattern in _LEFT_OUT]
+        + [f"path-include={pattern}\n" for pattern in _KEPT]
+        + ["force-unsafe-io\n"]
+    ),
     "etc/apt/apt.conf.d/90small": 'APT::Install-Recommends "false";\nAcquire::Languages "none";\n',
     "usr/sbin/policy-rc.d": "#!/bin/sh\nexit 101\n",
     "etc/default/grub.d/00-machine.cfg": "GRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_DISABLE_LINUX_UUID=true\n"
@@ -104,6 +114,8 @@ _UNUSED_UNITS = (
     *("dbus.service", "dbus.socket", "keyboard-setup.service", "console-setup.service"),
     *("systemd-logind.service", "systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount"),
     *("sys-kernel-debug.mount", "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-mqueue.mount"),
+    *("podman.service", "podman.socket", "podman-restart.service"),
+    *("podman-auto-update.service", "podman-auto-update.timer"),
     *("systemd-update-utmp.service", "systemd-update-utmp-runlevel.service", "systemd-journal-flush.service"),
     *("modprobe@drm.service", "modprobe@fuse.service", "modprobe@efi_pstore.service", "systemd-pstore.service"),
 )
@@ -150,7 +162,8 @@ def ensure() -> Image:
 
 
 def _digest() -> str:
-    packages = (_KERNEL, "systemd", "udev", "kmod", "initramfs-tools", "grub-pc", "python3", "openssh-server")
+    beside = ("systemd", "udev", "kmod", "initramfs-tools", "grub-pc", "python3", "openssh-server", *_CONTAINERS)
+    packages = (_KERNEL, *beside)
     known = subprocess.run(["apt-cache", "policy", *packages], capture_output=True, text=True, check=False).stdout
     versions = re.findall(r"^(\S+:|  Candidate: .*)$", known, re.MULTILINE)
     text = "\n".join((node_image.suite(), *versions)).encode()
@@ -201,7 +214,7 @@ def _install(root: Path) -> None:
     kernels = sorted((name for name in names if re.fullmatch(r"linux-image-\d[\d.+~deb-]*-amd64", name)), key=_natural)
     newest = _inside(root, f"apt-cache depends {_KERNEL} | sed -n 's/.*Depends: //p'").split()[0]
     before = [name for name in kernels if _natural(name) < _natural(newest)]
-    wanted = [*before[-1:], _KERNEL, *_BESIDE]
+    wanted = [*before[-1:], _KERNEL, *_BESIDE, *_CONTAINERS]
     _inside(root, f"apt-get -qq -y -o Dpkg::Use-Pty=0 install {' '.join(wanted)}")
 
 
@@ -229,11 +242,10 @@ def _lay_out(root: Path, disk: Path) -> None:
     core = "biosdisk part_msdos ext2 normal search search_label search_fs_uuid"
     _inside(root, f"grub-mkimage -O i386-pc -p '(hd0,msdos1)/boot/grub' -o /boot/grub/i386-pc/core.img {core}")
     with disk.open("wb") as file:
-        file.truncate((_DISK_MIB << 20) + _FIRST_SECTOR * _SECTOR_BYTES)
+        file.truncate((_DISK_MIB << 20) + _PARTITION_AT)
     table = f"label: dos\nstart={_FIRST_SECTOR}, size={_DISK_MIB}M, type=83, bootable\n"
     _must(["sfdisk", "-q", str(disk)], given=table)
-    place = f"offset={_FIRST_SECTOR * _SECTOR_BYTES},lazy_itable_init=1"
-    _must(["mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", str(root), "-E", place, str(disk), f"{_DISK_MIB}M"])
+    _make_file_system(root, disk)
     first = (modules / "boot.img").read_bytes()
     second = (root / "boot/grub/i386-pc/core.img").read_bytes()
     if len(second) > (_FIRST_SECTOR - 1) * _SECTOR_BYTES:
@@ -244,6 +256,29 @@ def _lay_out(root: Path, disk: Path) -> None:
         file.write(first[:440])  # what follows in the sector is the partition table
         file.seek(_SECTOR_BYTES)
         file.write(second)
+
+
+def _make_file_system(root: Path, disk: Path, uuid: str = "random") -> None:
+    place = f"offset={_PARTITION_AT},lazy_itable_init=1"
+    command = ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", uuid, "-d", str(root), "-E", place, str(disk)]
+    _must([*command, f"{_DISK_MIB}M"])
+
+
+def unpack(disk: Path, root: Path) -> None:
+    """The files of a disk, in a folder that is not there yet: an image of a node, as one who builds images has it."""
+    root.mkdir()
+    _must(["debugfs", "-R", f"rdump / {root}", f"{disk}?offset={_PARTITION_AT}"])
+    (root / "lost+found").rmdir()
+    os.mknod(root / "dev/console", stat.S_IFCHR | 0o600, os.makedev(5, 1))  # debugfs leaves device files out
+
+
+def pack(root: Path, like: Path, disk: Path) -> None:
+    """A disk of these files, else as another one: its boot loader, and the name by which that finds the files."""
+    uuid = _must(["blkid", "-p", "-O", str(_PARTITION_AT), "-s", "UUID", "-o", "value", str(like)]).strip()
+    with like.open("rb") as whole, disk.open("wb") as file:
+        file.write(whole.read(_PARTITION_AT))
+        file.truncate(like.stat().st_size)
+    _make_file_system(root, disk, uuid)
 
 
 def _first_boot(disk: Path, key: Path, place: Path) -> str:

@@ -45,7 +45,7 @@ def drawn() -> random.Random:
     return random.Random(seed)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """The machine, switched on."""
     made = image.ensure()
@@ -71,7 +71,6 @@ def test_it_boots_a_kernel_of_its_own(guest: Guest) -> None:
 WISH: dict[str, object] = {
     "accelerator_kernel": {"blacklist": ["virtio_gpu"], "sysctl": {"vm.swappiness": 17}},
     "accelerator_blacklist_rivals": "never",
-    "accelerator_cdi_specs": False,
     "accelerator_modules_load": "nbd",
     "accelerator_hugepages_2m": 16,
     "accelerator_command_line": "iommu=pt",
@@ -91,9 +90,6 @@ _LIVE = (
     "echo image $(lsinitramfs /boot/initrd.img-$(uname -r) | grep -c accelerator-ops)"
 )
 
-CUTS = 6 if os.environ.get("ACCELERATOR_OPS_WHOLE") else 0
-"""Power cuts beside those that every run has: one in ``prepare``, one in ``rollback``."""
-
 OURS = {
     "/boot/grub/grub.cfg",
     "/etc/default/grub.d/accelerator-ops.cfg",
@@ -105,7 +101,7 @@ OURS = {
 """All that the wish changes, the images aside."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
     """What a test leaves for those after it."""
     return {}
@@ -170,6 +166,7 @@ def test_the_boot_menu_has_the_argument_and_the_way_back(guest: Guest, seen: dic
     assert seen["before"][older] == seen["after"][older], "the kernel before keeps its image"
 
 
+@pytest.mark.whole
 def test_it_lasts_over_a_boot(guest: Guest, seen: dict[str, Any]) -> None:
     guest.machine.reboot()
     now = state(guest)
@@ -180,6 +177,7 @@ def test_it_lasts_over_a_boot(guest: Guest, seen: dict[str, Any]) -> None:
     assert settled(guest.listing()) == settled(seen["after"])
 
 
+@pytest.mark.whole
 def test_rollback_comes_through_a_power_cut(guest: Guest, drawn: random.Random, seen: dict[str, Any]) -> None:
     recovered = recovered_after_cut(guest, drawn, "accelerator.ops.rollback", accelerator_generation=0)
     played = guest.play("accelerator.ops.rollback", accelerator_generation=0)
@@ -188,6 +186,7 @@ def test_rollback_comes_through_a_power_cut(guest: Guest, drawn: random.Random, 
     assert differences(settled(seen["before"]), settled(guest.listing())) == {}
 
 
+@pytest.mark.whole
 def test_nothing_of_it_is_left_after_a_boot(guest: Guest, drawn: random.Random, seen: dict[str, Any]) -> None:
     machine, before = guest.machine, guest.machine.boot_id()
     machine.run("echo kept > /srv/synced && sync /srv/synced /srv && echo lost > /srv/unsynced")
@@ -199,14 +198,13 @@ def test_nothing_of_it_is_left_after_a_boot(guest: Guest, drawn: random.Random, 
     assert differences(settled(seen["before"]), settled(guest.listing())) == {}
 
 
-if CUTS:
-
-    @pytest.mark.parametrize("number", range(CUTS))
-    def test_further_power_cuts(guest: Guest, drawn: random.Random, seen: dict[str, Any], number: int) -> None:
-        playbook, given, old, new = "accelerator.ops.prepare", WISH, seen["before"], seen["after"]
-        if number % 2:
-            playbook, given, old, new = "accelerator.ops.rollback", {"accelerator_generation": 0}, new, old
-        recovered = settled(recovered_after_cut(guest, drawn, playbook, **given))
-        assert recovered in (settled(old), settled(new))
-        assert guest.play(playbook, **given).status == 0
-        assert differences(settled(new), settled(guest.listing())) == {}
+@pytest.mark.whole
+@pytest.mark.parametrize("number", range(6))
+def test_further_power_cuts(guest: Guest, drawn: random.Random, seen: dict[str, Any], number: int) -> None:
+    playbook, given, old, new = "accelerator.ops.prepare", WISH, seen["before"], seen["after"]
+    if number % 2:
+        playbook, given, old, new = "accelerator.ops.rollback", {"accelerator_generation": 0}, new, old
+    recovered = settled(recovered_after_cut(guest, drawn, playbook, **given))
+    assert recovered in (settled(old), settled(new))
+    assert guest.play(playbook, **given).status == 0
+    assert differences(settled(new), settled(guest.listing())) == {}
