@@ -49,6 +49,14 @@ def test_every_kind_of_step_occurs() -> None:
     assert [row["service"] for row in change["restart"]] == ["kubelet.service"]
 
 
+def test_every_part_occurs() -> None:
+    (change,) = [row for row in runs("converge", "real")[-2] if "plan" in row and row["host"] == "ops-prepare"][:1]
+    subjects = {row["subject"] for row in change["plan"]}
+    assert {"/etc/docker/daemon.json", "/usr/local/lib/accelerator-ops/cdi.pyz"} <= subjects
+    assert any(path.startswith("/etc/modprobe.d/") for path in subjects)
+    assert any(path.startswith("/etc/udev/rules.d/") for path in subjects)
+
+
 def test_nothing_is_done_twice() -> None:
     again = runs("converge", "real")[-1]
     assert [row["task"] for row in again if row.get("changed")] == []
