@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
-from .document import DocumentError, Plain, Tree, read
+from .document import DocumentError, Plain, Tree, is_null, read
 
 VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 """Every released ``cdiVersion`` that a loader accepts, oldest first (specs-go/version.go, read 2026-12)."""
@@ -160,7 +160,7 @@ def refusals(text: str) -> dict[str, SpecError]:
 
 def from_tree(tree: Tree, loader: str = NEWEST) -> Spec:
     """As ``parse``, from a text that was read. SpecError."""
-    if tree is None or _Reader(loader).is_null(tree):
+    if tree is None or is_null(tree):
         raise SpecError("it is empty")
     spec: Spec = _Reader(loader).record(_SPEC, tree, "the spec")
     _check(spec, loader)
@@ -344,14 +344,14 @@ class _Reader:
 
     def record(self, shape: _Shape, value: Any, where: str) -> Any:
         values = dict(shape.blanks)
-        if not self.is_null(value):
+        if not is_null(value):
             if not isinstance(value, dict):
                 raise SpecError(f"{where} is no mapping")
             for key, part in sorted(value.items()) if self.is_by_json else value.items():  # of two, the last one counts
                 field = self.field(shape, key)
                 if field is None:
                     raise SpecError(f"{where} has no field {str(key)!r}")
-                if not self.is_null(part):
+                if not is_null(part):
                     values[field.attribute] = field.read(self, part, f"{key} of {where}")
         return shape.record(**values)
 
@@ -361,19 +361,16 @@ class _Reader:
             field = next((field for name, field in shape.fields.items() if name.lower() == key.lower()), None)
         return field if field is not None and field.since <= self.loader < field.before else None
 
-    def is_null(self, value: Any) -> bool:
-        return isinstance(value, Plain) and value in _NULLS
-
     def entries(self, value: Any, where: str) -> list[Any]:
         """The entries of a list of values; an empty one is a zero value or, from 1.1 on, not there."""
         if not isinstance(value, list):
             raise SpecError(f"{where} is no list")
-        return [part for part in value if self.is_by_json or not self.is_null(part)]
+        return [part for part in value if self.is_by_json or not is_null(part)]
 
     def text(self, value: Any, where: str) -> str:
         if not isinstance(value, str):
             raise SpecError(f"{where} is no text")
-        if self.is_null(value):
+        if is_null(value):
             return ""
         return _through_json(value) if isinstance(value, Plain) and self.is_by_json else str(value)
 
@@ -402,7 +399,7 @@ class _Reader:
 
     def unsigneds(self, value: Any, where: str) -> tuple[int, ...]:
         parts = self.entries(value, where)
-        return tuple(0 if self.is_null(part) else self.unsigned(part, where) for part in parts)
+        return tuple(0 if is_null(part) else self.unsigned(part, where) for part in parts)
 
     def flag(self, value: Any, where: str) -> bool:
         words = _WORDS if self.is_by_json else {**_TRUTHS, **_OTHER_TRUTHS}
@@ -427,7 +424,7 @@ def _pointers(shape: _Shape, crashes_before: tuple[int, ...] = (99,)) -> Callabl
     """A list of mappings that the loader holds as pointers: older ones follow an empty one."""
 
     def read_all(reader: _Reader, value: Any, where: str) -> Any:
-        if isinstance(value, list) and any(map(reader.is_null, value)):
+        if isinstance(value, list) and any(map(is_null, value)):
             raise SpecError(f"an entry of {where} is empty", is_crash=reader.loader < crashes_before)
         return tuple(reader.record(shape, part, where) for part in reader.entries(value, where))
 
@@ -438,7 +435,6 @@ def _one(shape: _Shape) -> Callable[[_Reader, Any, str], Any]:
     return lambda reader, value, where: reader.record(shape, value, where)
 
 
-_NULLS = ("", "~", "null", "Null", "NULL")
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _OTHER_TRUTHS = {"y": True, "Y": True, "yes": True, "on": True, "n": False, "N": False, "no": False, "off": False}
 _WORDS = {

@@ -25,6 +25,14 @@ class Plain(str):
     __slots__ = ()
 
 
+_NULLS = ("", "~", "null", "Null", "NULL")
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is one of the words for none, without quotes."""
+    return isinstance(value, Plain) and value in _NULLS
+
+
 Tree = Union[None, str, "list[Any]", "dict[str, Any]"]
 """None (an empty document), a text (``Plain`` without quotes), a list, or a mapping in the order of the text."""
 

@@ -123,7 +123,7 @@ def _cluster(text: str) -> str:
     tree = document.read(text)
     kept = {key: tree[key] for key in _KUBELET_KEYS if key in tree} if isinstance(tree, dict) else {}
     plain = {
-        key: None if value in ("null", "~", "Null", "NULL") and isinstance(value, document.Plain) else value
+        key: None if document.is_null(value) else value
         for key, value in kept.items()
         if value is None or isinstance(value, str)
     }

@@ -162,7 +162,7 @@ def _setting(settings: _Settings, key: str, name: Optional[str]) -> Answer:
     if not settings.where:
         return Answer(None, f"{name} has neither the argument nor a file")
     value = settings.values.get(key)
-    if value is None or value == "" or (isinstance(value, document.Plain) and value in ("null", "~", "Null", "NULL")):
+    if value in (None, "") or document.is_null(value):
         also = "" if name in (None, _OWN) else f"; arguments that {name} gives its kubelet are not read"
         return Answer(None, f"not set in {settings.where}{also}")
     if not isinstance(value, str):
