@@ -80,6 +80,13 @@ TASKS = Case(
     ),
     is_live=True,
 )
+PUT_BACK = Case(
+    "put back",
+    live,
+    (_LIVE_FIRST,),
+    (TASKS.calls[1], {"do": "put_back", "wish": {"restart": "always", "services": None}}),
+    is_live=True,
+)
 FEW = Case(
     "few files",
     human,
@@ -97,7 +104,7 @@ PRUNE = Case(
     between=({"do": "pruned", "wish": {"keep": 3}},),
 )
 SEAL = Case("seal", human, _LONG, ({"do": "sealed", "wish": {}},))
-SMALL = (FILES, FEW, FIRST_EVER, EVERYTHING, BACK, TASKS, PRUNE, SEAL)
+SMALL = (FILES, FEW, FIRST_EVER, EVERYTHING, BACK, TASKS, PUT_BACK, PRUNE, SEAL)
 
 _MAKERS = (
     "nvidia-t4-vm",

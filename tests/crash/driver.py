@@ -22,6 +22,7 @@ from typing import Any
 
 from ansible_collections.accelerator.ops.plugins.module_utils import runner
 from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Call, Outcome
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ApplyError
 
 BEGIN, END = "/begin-of-the-work", "/end-of-the-work"
 """Files that are looked for and not there: they mark in a log where the work begins and ends."""
@@ -35,10 +36,22 @@ def perform(request: Mapping[str, Any]) -> Outcome:
     if "module" in request:
         return _module(request)
     call = Call(request["what"], {**defaults, "to": None, "keep": 20, **request["wish"]}, False, True)
+    if request["do"] == "put_back":
+        return _put_back(call)
     if request["do"] != "change":
         return getattr(runner, request["do"])(call)
     use_case = import_module(f"{_COLLECTION}.{request['use_case']}")
     return runner.change(call, use_case.observe, use_case.decide)
+
+
+def _put_back(call: Call) -> Outcome:
+    """Start anew what is due, which cannot be without systemd: so what was changed is taken back."""
+    try:
+        runner.restarted(call)
+    except ApplyError as error:
+        assert error.details["left"] == "as before", error
+        return Outcome(False, {})
+    raise RuntimeError("a service was started anew")
 
 
 def _module(request: Mapping[str, Any]) -> Outcome:

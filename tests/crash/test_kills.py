@@ -31,6 +31,26 @@ def test_killed_at_each_step(case: bench.Case, chance: random.Random, tally) -> 
     assert score.tried and not score.wrong, "\n".join(score.wrong)
 
 
+def test_killed_while_several_tasks_are_taken_back(chance: random.Random, tally) -> None:
+    """A rerun is not judged: what recovery has made a generation is not taken back by it."""
+    case = cases.PUT_BACK._replace(calls=(*cases.TASKS.calls[:2], cases.PUT_BACK.calls[-1]))
+    wrong = []
+    with bench.bench(case) as of:
+        of.do(case.calls)
+        assert (of.node.listing(), of.node.is_derived_fresh()) == (of.wanted[0].listing, True)
+        of.node.restore("old")
+        steps, _log = kernel_calls.traced(of.node.base, of.requests)
+        late = range(len(steps) // 2, len(steps))
+        chosen = [late[place] for place in bench.spread(len(late), part(6), chance)]
+        for number in chosen:
+            of.node.restore("old")
+            missed = kernel_calls.killed(of.node.base, of.requests, steps[number], number)
+            where = f"step {number} of {len(steps)}, {kernel_calls.short(steps[number])}"
+            wrong += [f"{where}: {one}" for one in ([missed] if missed else of.rescue(is_back=True))]
+    tally.add("kills", len(chosen))
+    assert not wrong, "\n".join(wrong)
+
+
 def test_every_kind_of_step_is_among_them() -> None:
     with bench.bench(cases.BACK) as of:
         steps, _log = kernel_calls.traced(of.node.base, of.requests)

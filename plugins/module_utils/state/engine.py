@@ -93,9 +93,8 @@ class Engine:
             self.store.end_journals()
             self.journal = None
             return
-        for batch in reversed(self.journal.unfinished):
-            self.had_half = True
-            self._take_back(batch, on_conflict)
+        self.had_half = bool(self.journal.unfinished)
+        self._take_back(self.journal.unfinished, on_conflict)
         if self.journal is not None and not self.journal.batches:
             self.store.end_journals()
             self.journal = None
@@ -202,8 +201,7 @@ class Engine:
         for batch in batches:
             self._add_due(batch.derived, batch.restarts)
         self._write([{"t": "undo", "batch": batch.number, **_moment()} for batch in batches])
-        for batch in reversed(batches):
-            self._take_back(batch, on_conflict)
+        self._take_back(batches, on_conflict)
         self.store.end_journals()
         self.journal = None
 
@@ -230,7 +228,7 @@ class Engine:
             error = apply.failed("the node", error)
         try:
             # a path that was found to be another one was not touched: it stays so, and the others go back
-            self._take_back(batch, "keep" if isinstance(error, ConflictError) else "refuse")
+            self._take_back((batch,), "keep" if isinstance(error, ConflictError) else "refuse")
             if self.journal is not None and not self.journal.batches:
                 self.store.end_journals()
                 self.journal = None
@@ -248,16 +246,18 @@ class Engine:
                 details,
             )
 
-    def _take_back(self, batch: Batch, on_conflict: str) -> None:
-        """Undo a batch from what is there now; it can be cut off at any place and done again."""
-        mark = self._mark(batch.number)
-        apply.sweep(self.host, batch.steps, mark)
-        needed = apply.back(self.host, batch.steps, on_conflict, is_half_done=True)
-        apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)
-        derived = [one for one in self.due() if one.key in {each.key for each in batch.derived}]
-        self._write([{"t": "undone", "batch": batch.number, **_moment()}])
-        self.taken_back += [step.key for step in needed]
-        if self.host.is_live:
+    def _take_back(self, batches: Sequence[Batch], on_conflict: str) -> None:
+        """Undo batches, the last first, from what is there now; it can be cut off at any place and done again."""
+        for batch in reversed(batches):
+            mark = self._mark(batch.number)
+            apply.sweep(self.host, batch.steps, mark)
+            needed = apply.back(self.host, batch.steps, on_conflict, is_half_done=True)
+            apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)
+            self._write([{"t": "undone", "batch": batch.number, **_moment()}])
+            self.taken_back += [step.key for step in needed]
+        stale = {one.key for batch in batches for one in batch.derived}
+        derived = [one for one in self.due() if one.key in stale]
+        if derived and self.host.is_live:
             self._make(derived)
             self._undue([one.key for one in derived])
 
