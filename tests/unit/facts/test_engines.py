@@ -197,6 +197,31 @@ def test_crio(grow: Any, version: Optional[str], text: str, expected: tuple[Any,
 
 
 @pytest.mark.parametrize(
+    ("words", "folders"),
+    [("--config /srv/crio.conf", ["/a"]), ("--config-dir=/srv/d", ["/b"]), ("-c /srv/crio.conf -d /srv/d", ["/b"])],
+)
+def test_the_drop_ins_of_crio_do_not_go_with_its_file(grow: Any, words: str, folders: list[str]) -> None:
+    text = "[crio.runtime]\ncdi_spec_dirs = ['{}']"
+    host = grow(
+        {
+            "/etc/systemd/system/crio.service": f"[Service]\nExecStart=/usr/bin/crio {words}\n",
+            "/etc/crio/crio.conf.d/10-x.conf": text.format("/a"),
+            "/srv/d/10-x.conf": text.format("/b"),
+            "/srv/crio.conf.d/10-x.conf": text.format("/never"),
+        }
+    )
+    assert row(host, "crio")["cdi_spec_dirs"] == folders
+
+
+def test_podman_reads_drop_ins_with_its_ending_alone(grow: Any) -> None:
+    folder = "/etc/containers/containers.conf.d"
+    text = "[engine]\ncdi_spec_dirs = ['{}']"
+    files = {f"{folder}/a.conf": text.format("/a"), f"{folder}/b.conf.bak": text.format("/b")}
+    host = grow({"/usr/bin/podman": "", **files})
+    assert row(host, "podman", "5.6.0")["cdi_spec_dirs"] == ["/a"]
+
+
+@pytest.mark.parametrize(
     ("version", "expected"), [("5.6.0", (True, ["/a"])), ("4.9.0", (True, DIRS)), ("4.0.0", (False, DIRS))]
 )
 def test_podman(grow: Any, version: str, expected: tuple[Any, ...]) -> None:

@@ -84,7 +84,8 @@ class _Row:
         """The row."""
         version = self._version(is_asking, deadline)
         path = unit.flag(self.argv, *_CONFIG_FLAGS) or self.kind.config
-        read = _READERS[self.name](self.host, path, version)
+        folder = unit.flag(self.argv, *_FOLDER_FLAGS) or f"{self.kind.config}.d"
+        read = _READERS[self.name](self.host, path, folder, version)
         if is_running is None:
             self.book.miss("running", why or "")
         fields: dict[str, Any] = {"config_version": read.config_version, "cdi_enabled": read.cdi}
@@ -117,6 +118,7 @@ class _Row:
 
 
 _CONFIG_FLAGS = ("--config", "-c", "--config-file")
+_FOLDER_FLAGS = ("--config-dir", "-d")
 
 
 def _toml(host: Host, path: str) -> tuple[dict[str, Any], Optional[str]]:
@@ -128,7 +130,7 @@ def _toml(host: Host, path: str) -> tuple[dict[str, Any], Optional[str]]:
         return {}, None if answer.reason == MISSING else f"{path} {answer.reason}"
     try:
         return toml.read(answer.value), None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         what = "a template" if "{{" in answer.value or "{%" in answer.value else "no TOML"
         return {}, f"{path} is {what} ({error})"[:300]
 
@@ -137,7 +139,7 @@ def _unread(reason: str, config_version: Optional[int] = None) -> Read:
     return Read(None, None, None, config_version, {"": reason})
 
 
-def _containerd(host: Host, path: str, version: Version) -> Read:
+def _containerd(host: Host, path: str, _folder: str, version: Version) -> Read:
     documents, reason = _documents(host, path, version)
     if reason is not None:
         return _unread(reason)
@@ -195,9 +197,9 @@ def _matches(host: Host, pattern: str) -> Iterator[str]:
         yield from (f"{folder}/{name}" for name in host.list(folder).value or () if fnmatchcase(name, leaf))
 
 
-def _layers(host: Host, paths: list[str], folder: str) -> tuple[dict[str, Any], Optional[str]]:
+def _layers(host: Host, paths: list[str], folder: str, ending: str) -> tuple[dict[str, Any], Optional[str]]:
     """Files and then the drop-ins of a folder, merged key by key."""
-    drop_ins = [f"{folder}/{name}" for name in host.list(folder).value or () if not name.startswith(".")]
+    drop_ins = [f"{folder}/{name}" for name in host.list(folder).value or () if name.endswith(ending)]
     whole: dict[str, Any] = {}
     for path in [*paths, *drop_ins]:
         table, reason = _toml(host, path)
@@ -207,8 +209,8 @@ def _layers(host: Host, paths: list[str], folder: str) -> tuple[dict[str, Any], 
     return whole, None
 
 
-def _crio(host: Host, path: str, version: Version) -> Read:
-    whole, reason = _layers(host, [path], f"{path}.d")
+def _crio(host: Host, path: str, folder: str, version: Version) -> Read:
+    whole, reason = _layers(host, [path], folder, "")
     if reason is not None:
         return _unread(reason)
     top = whole.get("crio", {})
@@ -229,8 +231,8 @@ def _crio(host: Host, path: str, version: Version) -> Read:
     )
 
 
-def _podman(host: Host, path: str, version: Version) -> Read:
-    whole, reason = _layers(host, ["/usr/share/containers/containers.conf", path], f"{path}.d")
+def _podman(host: Host, path: str, folder: str, version: Version) -> Read:
+    whole, reason = _layers(host, ["/usr/share/containers/containers.conf", path], folder, ".conf")
     if reason is not None:
         return _unread(reason)
     engine = _table(whole, "engine")
@@ -244,7 +246,7 @@ def _podman(host: Host, path: str, version: Version) -> Read:
     return Read(None if version is None else version >= (4, 1, 0), _texts(dirs), False, None, reasons)
 
 
-def _docker(host: Host, path: str, version: Version) -> Read:
+def _docker(host: Host, path: str, _folder: str, version: Version) -> Read:
     answer = host.read(path)
     if answer.value is None and answer.reason != MISSING:
         return _unread(f"{path} {answer.reason}")
