@@ -59,8 +59,10 @@ def _service(host: Host, name: str) -> Optional[Service]:
 
 
 def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Version]:
-    """What the program says of itself; where it cannot be asked, what dpkg says of its package. None: unknown."""
-    ran = command.run(host, (binary, "--version"), _ASK_SECONDS)
+    """What the program says of itself, asked once in a look at a node; where it cannot be asked, what dpkg says of its
+    package. None: unknown."""
+    argv = (binary, "--version")
+    ran = command.Ran(*host.ran[argv]) if argv in host.ran else command.run(host, argv, _ASK_SECONDS)
     if ran.reason is None:
         return version_in(ran.stdout)
     content, _reason = host.read_bytes("/var/lib/dpkg/status", _MAX_STATUS_BYTES)

@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd, registry
+from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd, registry, service
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.asked import Asked, comments, remembered
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.running import (
     Running,
@@ -153,3 +153,12 @@ def test_what_a_file_was_made_for_is_remembered():
     assert Asked(cdi=True).over(asked) == asked._replace(cdi=True)
     for spoilt in ("", "# asked: {", "# asked: []", '# asked: {"more": 1}', "# asked: " + "[" * 100000):
         assert remembered(spoilt) == Asked()
+
+
+def test_a_version_is_asked_for_once_in_a_look(node):
+    host = node({"/usr/bin/dockerd": ""})
+    host.answers[("/usr/bin/dockerd", "--version")] = (0, "Docker version 27.5.1, build 1", None)
+    assert service.version(host, "/usr/bin/dockerd", ()) == (27, 5, 1)
+    host.answers.clear()
+    assert service.version(host, "/usr/bin/dockerd", ()) == (27, 5, 1)
+    assert service.version(node({}), "/usr/bin/dockerd", ()) is None
