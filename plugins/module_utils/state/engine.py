@@ -376,10 +376,9 @@ class Engine:
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         if self.journal is None:
             self.store.end_journals()
-            parent = self.store.current()
-            first = {"t": "begin", "run": self.run, "at": lock.stamp(), "parent": parent, **_moment()}
+            first = {"t": "begin", "run": self.run, "at": lock.stamp(), **_moment()}
             # by itself: of two lines in one write a power cut could leave the second alone, as nobody else could
-            self.journal = self.store.write_journal(_name(parent, self.run), [first], None)
+            self.journal = self.store.write_journal(_name(self.store.current(), self.run), [first], None)
         self.journal = self.store.write_journal(self.journal.id, rows, self.journal)
 
     def _add_due(self, derived: Sequence[Derived], restarts: Sequence[Restart]) -> None:

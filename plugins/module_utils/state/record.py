@@ -110,7 +110,6 @@ class Journal(NamedTuple):
     id: str
     run: str
     at: str
-    parent: int
     boot: str
     seconds: float
     batches: tuple[Batch, ...]
@@ -206,4 +205,4 @@ def _journal(name: str, rows: Sequence[Mapping[str, Any]], length: int, checksum
         boot, seconds = row.get("boot", boot), row.get("seconds", seconds)
     kept = tuple(batches[number] for number in sorted(batches))
     sound = frozenset(done & set(batches))
-    return Journal(name, run, first["at"], first["parent"], boot, seconds, kept, sound, length, checksum, next_batch)
+    return Journal(name, run, first["at"], boot, seconds, kept, sound, length, checksum, next_batch)

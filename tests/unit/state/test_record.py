@@ -40,7 +40,7 @@ BATCH = Batch(
     DERIVED,
     (Restart("kubelet.service", "because", True), Restart("x.service", "because", busy=("a", "b"))),
 )
-BEGIN = {"t": "begin", "run": "a", "at": "now", "parent": 3, "boot": "b", "seconds": 1.5}
+BEGIN = {"t": "begin", "run": "a", "at": "now", "boot": "b", "seconds": 1.5}
 ROWS = [
     BEGIN,
     record.batch_row(BATCH),
@@ -58,7 +58,7 @@ def test_a_journal_is_read_as_it_was_written() -> None:
     journal = record.read("4-x", record.lines(ROWS, ""))
     assert journal is not None
     assert journal.batches == (BATCH, BATCH._replace(number=2))
-    assert (journal.id, journal.run, journal.parent, journal.boot, journal.seconds) == ("4-x", "c", 3, "b", 2.5)
+    assert (journal.id, journal.run, journal.boot, journal.seconds) == ("4-x", "c", "b", 2.5)
     assert (journal.done, journal.next_batch) == (frozenset({0}), 3)
     assert [batch.number for batch in journal.unfinished] == [2]
 
