@@ -160,8 +160,9 @@ error:
     subject: the CDI spec of nvidia
     found: the NVIDIA GPU Operator makes it here (seen at /run/nvidia/driver/usr/bin)
     expected: one owner
-    next_step: leave nvidia out of makers, or turn that off
-    details: {}
+    next_step: "leave nvidia out of makers, or turn that off (toolkit.enabled: false and cdi.enabled: false)"
+    details:
+      owner: the NVIDIA GPU Operator
 """
 
 from ansible_collections.accelerator.ops.plugins.module_utils import cdi_program

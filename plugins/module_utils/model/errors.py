@@ -34,7 +34,7 @@ class OpsError(Exception):
         self.details = details or {}
 
     def as_dict(self) -> dict[str, object]:
-        """The ``error`` key of a failed result (stable code, see docs/errors)."""
+        """The ``error`` key of a failed result (stable code, see docs/generations.md)."""
         return {
             "code": self.code,
             "subject": self.subject,
