@@ -51,7 +51,7 @@ WITHOUT_IO = ("model", "codec", "topology", "planning", "usecase", "vendor", "en
 """Rooms that never touch a file or a process themselves: a node is reached through ``host``."""
 
 MAKERS = {maker.name for maker in ids.MAKERS} | set(ids.OFF_PCI_DRIVERS.values()) | {"gaudi"}
-ENGINES = {"docker", "containerd", "crio", "cri-o", "podman"}
+ENGINES = {"docker", "containerd", "crio", "cri-o", "podman", "k3s", "rke2"}
 
 _BASED = set(OUTER) - {"modules", "doc_fragments", "plugin_utils"}
 _BASES = ("ansible.plugins.", "ansible.errors.")  # a plugin is a class of Ansible's own kind, and raises its errors
