@@ -154,9 +154,14 @@ class Node:
         """Take the node away, with all that runs in it."""
         if self.run("systemctl", "is-active", "containerd.service").returncode == 0:
             self.run("crictl", "rmp", "--all", "--force")
-        subprocess.run(["podman", "rm", "--force", "--time=2", self.name], check=False, capture_output=True)
-        for folder in Path("/sys/fs/cgroup").glob(f"*/{self.name}"):
-            folder.rmdir()
+        end = time.monotonic() + _SECONDS
+        remove = ["podman", "rm", "--force", "--ignore", "--time=2", self.name]
+        while subprocess.run(remove, check=False, capture_output=True).returncode:
+            assert time.monotonic() < end, f"{self.name} cannot be removed"
+            time.sleep(0.5)
+        for top in Path("/sys/fs/cgroup").glob(f"*/{self.name}"):  # what is left of pods whose daemon did not run
+            for folder, _names, _files in os.walk(top, topdown=False):
+                os.rmdir(folder)
 
     def _podman(self, *words: str) -> None:
         ran = subprocess.run(["podman", *words], capture_output=True, text=True, check=False)

@@ -240,6 +240,25 @@ def test_nothing_is_started_anew_on_another_root(node):
     assert node.generation(runner.restarted, is_check=True, services=["a.service"]).changed
 
 
+@pytest.mark.parametrize(
+    ("status", "wish", "may"),
+    [
+        (0, "if_idle", False),
+        (1, "if_idle", True),
+        (2, "if_idle", False),  # it could not tell
+        (None, "if_idle", False),
+        (0, "always", True),
+        (1, "never", False),
+    ],
+)
+def test_what_would_end_a_workload_may_restart_while_there_is_none(node, status, wish, may):
+    host = runner.Host(str(node.root))
+    host.answers["busy",] = (status, "", None if status == 0 else "it failed")
+    assert runner._may_restart(host, runner.Restart("a.service", "a test", busy=("busy",)), wish) is may
+    assert runner._may_restart(host, runner.Restart("a.service", "a test"), wish) is (wish == "always")
+    assert runner._may_restart(host, runner.Restart("a.service", "a test", True), wish) is (wish != "never")
+
+
 def test_an_open_journal_of_another_run_is_busy(node):
     node.files({A: "a"}, commit="later")
     before = node.listing()
