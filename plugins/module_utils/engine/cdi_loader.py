@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
-from ..codec.cdi import accepted_version
-
 _EMBEDDED: dict[str, tuple[tuple[tuple[int, ...], Optional[str]], ...]] = {
     # go.mod of each release, read 2026-12-01
     "containerd": (
@@ -62,9 +60,3 @@ def embedded_loader(engine: str, release: Sequence[int]) -> Optional[str]:
     """The release of the CDI library in an engine. None where it has none, or where nothing is known of it."""
     steps = [library for since, library in _EMBEDDED.get(engine, ()) if tuple(release) >= since]
     return steps[-1] if steps else None
-
-
-def highest_version(engine: str, release: Sequence[int]) -> Optional[str]:
-    """The highest ``cdiVersion`` that an engine accepts. None where it has no CDI, or where nothing is known of it."""
-    library = embedded_loader(engine, release)
-    return None if library is None else accepted_version(library)

@@ -59,7 +59,6 @@ def plan(seen: Seen, given: Asked) -> Plan:
         step = "mend that, or leave it out of engines"
         raise InputError("configure", "podman", seen.problem, "files that podman reads", step)
     asked = given.over(remembered(seen.ours.content.decode("utf-8", "replace")))
-    asked = asked._replace(nri=None, nri_validator=None)
     _supported(seen, asked)
     table = _needed(seen, asked)
     content = None
