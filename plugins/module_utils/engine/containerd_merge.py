@@ -10,8 +10,6 @@ containerd 1.6.20, 1.7.35, 2.0.5, 2.2.9, 2.3.4 and 2.4.2, read and tried 2026-12
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -239,7 +237,7 @@ def drop_in(asked: Asked, changes: Tables, earlier: Sequence[Document], daemon: 
             if below:
                 whole = tables_of(below[-1], daemon)[part]
                 table = merged(whole, change)
-                notes.append(f'plugins."{name}" of {below[-1].path} (sha256 {digest(whole)})')
+                notes.append(f'plugins."{name}" of {below[-1].path}')
         plugins[name] = table
     if notes:
         notes.insert(
@@ -247,12 +245,6 @@ def drop_in(asked: Asked, changes: Tables, earlier: Sequence[Document], daemon: 
         )
         notes[1:] = [f"  for {note}" for note in notes[1:]]
     return comments(asked, notes) + toml.write({"version": version, "plugins": plugins})
-
-
-def digest(table: Mapping[str, Any]) -> str:
-    """A short digest of what a table says, in whatever order."""
-    text = json.dumps(table, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def lacking(asked: Asked, dump: Mapping[str, Any], daemon: Optional[Version]) -> list[str]:

@@ -136,6 +136,8 @@ def test_a_change_below_our_file_is_found_without_a_wish(node):
     for step in containerd.plan(seen(), Asked(cdi=True), "edit").steps:
         files[step.path] = step.new.decode()
     assert found() == []
+    files["/etc/containerd/config.toml"] = ROOT.format("a") + "enable_cdi = false\n"
+    assert found() == [], "what our file says itself has changed: nothing is started anew for that"
     files["/etc/containerd/config.toml"] = ROOT.format("b")
     ((verdict, reason),) = found()
     assert verdict == "warn"
