@@ -12,7 +12,7 @@ from ..codec import cdi_lint
 from ..codec.cdi_lint import Driver, Engine, Expected, File, Finding, Observed, SpecFile
 from ..host.door import Host
 from ..model.answer import MISSING
-from ..vendor.cdi import LOADERS, aspect_of
+from ..vendor.cdi import LOADERS
 from . import cdi_specs
 from .cdi_specs import Look
 
@@ -63,9 +63,9 @@ def _majors(host: Host) -> Optional[dict[str, dict[int, str]]]:
 
 
 def _drivers(host: Host) -> Iterator[Driver]:
-    for maker in LOADERS:
-        aspect = aspect_of(maker)
-        if aspect is not None and aspect.module:
+    for load in LOADERS.values():
+        aspect = load()
+        if aspect.module:
             version = host.read(f"/sys/module/{aspect.module}/version").value
             if version:
                 yield Driver(aspect.module, aspect.kinds, version, aspect.libraries)

@@ -120,12 +120,6 @@ LOADERS: dict[str, Callable[[], Aspect]] = {
 }
 
 
-def aspect_of(maker: str) -> Optional[Aspect]:
-    """The maker's aspect, loaded now; None for a maker that has none."""
-    loader = LOADERS.get(maker)
-    return None if loader is None else loader()
-
-
 # What makers' aspects share.
 
 
