@@ -127,18 +127,20 @@ def restarted(call: Call) -> Outcome:
     """Start anew what is due and may be. Where a service does not come up, the change that made it due is taken back,
     and it is started with what it had before."""
     engine, wish, named = engine_of(call), call.wish["restart"], call.wish["services"]
+
+    def is_meant(row: Mapping[str, Any]) -> bool:
+        return bool(row["restart_allowed"]) and (named is None or row["service"] in named)
+
     if call.is_check or not engine.store.is_there():
         engine.peek()
         due = restart_rows(engine, Plan(), wish)
-        left = [row for row in due if not row["restart_allowed"]]
+        left = [row for row in due if not is_meant(row)]
         # what a real run would have made due by now is what the task names
         return Outcome(call.is_check and (bool(named) or len(left) < len(due)), {**_nothing(), "restart": left})
     done: list[str] = []
     with engine.begun():
         engine.join()
-        for row in restart_rows(engine, Plan(), wish):
-            if not row["restart_allowed"] or row["service"] not in (named or [row["service"]]):
-                continue
+        for row in filter(is_meant, restart_rows(engine, Plan(), wish)):
             failure = services.restart(engine.host, row["service"])
             if failure is not None:
                 raise _put_back(engine, row["service"], failure, done, call)

@@ -40,7 +40,7 @@ options:
     type: int
   services:
     description:
-      - Which of the services that are due O(state=restarted) starts anew. Not set, all.
+      - Which of the services that are due O(state=restarted) starts anew. Not set, all of them.
       - With another state it is an error.
     type: list
     elements: str

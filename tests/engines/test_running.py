@@ -108,6 +108,7 @@ def test_a_busy_engine_is_started_anew_when_it_is_idle(booted: Callable[..., Nod
     node.must("crictl", "rmp", "--all", "--force")
     idle = node.module("container_engine", **ENGINE)
     assert (idle["changed"], due(idle)) == (False, [("containerd.service", True)])
+    assert node.module("generation", state="restarted", services=[])["changed"] is False
     assert node.module("generation", state="restarted")["changed"] is True
     assert node.info()["cdiSpecDirs"] == [FOLDER]
     assert node.run("test", "-S", NRI_SOCKET).returncode == 0

@@ -60,7 +60,7 @@ def test_every_part_occurs() -> None:
 def test_nothing_is_done_twice() -> None:
     again = runs("converge", "real")[-1]
     assert [row["task"] for row in again if row.get("changed")] == []
-    names = [row["action"] for row in again if row["host"] == "ops-prepare"]
+    names = [row["action"] for row in again if row["host"] == "ops-prepare" and row["status"] != "skipped"]
     ours = [name.rpartition(".")[2] for name in names if name.startswith("accelerator.ops.")]
     assert ours[:3] == ["accelerator_facts", "node_config", "generation"]
     assert ours[3:] in ([], ["survey_report"])

@@ -238,6 +238,7 @@ def test_nothing_is_started_anew_on_another_root(node):
     done = node.generation(runner.restarted, services=None)
     assert (done.changed, done.results["restart"]) == (False, [])
     assert node.generation(runner.restarted, is_check=True, services=["a.service"]).changed
+    assert not node.generation(runner.restarted, is_check=True, services=[]).changed
 
 
 @pytest.mark.parametrize(
