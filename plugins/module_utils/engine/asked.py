@@ -14,9 +14,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..model.plan import owned
+from .values import EACH, LIST, TRUTH, unfit
 
 OWNED = owned("container_engine")
 _ASKED = "# asked: "
+_FORM = {"cdi": TRUTH, "cdi_spec_dirs": LIST, "nri": TRUTH, "nri_validator": {}, "runtimes": {EACH: {}}}
 
 VALIDATOR_KEYS = (
     "enable",
@@ -62,8 +64,9 @@ def remembered(text: str) -> Asked:
     line = next((line for line in text.splitlines() if line.startswith(_ASKED)), "")
     try:
         said = json.loads(line[len(_ASKED) :]) if line else {}
-        if isinstance(said.get("cdi_spec_dirs"), list):
-            said["cdi_spec_dirs"] = tuple(said["cdi_spec_dirs"])
-        return Asked(**said)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, RecursionError):
         return Asked()
+    if unfit(said, _FORM) is not None or not set(said) <= set(_FORM):
+        return Asked()
+    folders = said.get("cdi_spec_dirs")
+    return Asked(**{**said, "cdi_spec_dirs": None if folders is None else tuple(folders)})

@@ -27,6 +27,7 @@ from .kinds import KINDS, Kind
 from .others import masked
 from .running import Running, from_crictl
 from .service import SHIMS, Service, Version, told
+from .values import unfit
 
 NAME = "90-accelerator-ops.toml"
 FOLDER = "/etc/containerd/conf.d"
@@ -90,7 +91,7 @@ def look(host: Host, name: str) -> Optional[Seen]:
     found = disk.found(host, root)
     if found.state.kind == "link":
         found = found._replace(content=(host.read_bytes(root)[0] or b""))
-    table, problem = _read(root, found)
+    table, problem = ({}, None) if found.state.kind == "absent" else _read(root, found.content)
     folder = _folder(root, table, kind, version)
     reader = _Reader(host, f"{folder or FOLDER}/{NAME}", version)
     reader.read(root, table)
@@ -128,14 +129,14 @@ def _words(host: Host, argv: Sequence[str]) -> Optional[str]:
     return lines[-1][:300] if lines else None
 
 
-def _read(path: str, found: Found) -> tuple[dict[str, Any], Optional[str]]:
-    """A root file, and why it cannot be used."""
-    if found.state.kind == "absent":
-        return {}, None
+def _read(path: str, content: bytes) -> tuple[dict[str, Any], Optional[str]]:
+    """A file of containerd, and why it cannot be used."""
     try:
-        return toml.read(found.text()), None
+        table = toml.read(content.decode())
     except ValueError as error:
-        return {}, f"{path} is {_what(found.content)} ({error})"
+        return {}, f"{path} is {_what(content)} ({error})"
+    wrong = unfit(table, rules.FORM)
+    return (table, None) if wrong is None else ({}, f"in {path} {wrong}")
 
 
 def _what(content: bytes) -> str:
@@ -227,11 +228,9 @@ class _Reader:
         if text is None:
             self.problem = self.problem or f"{path}, which is imported, {reason}"
             return {}
-        try:
-            return toml.read(text)
-        except ValueError as error:
-            self.problem = self.problem or f"{path} is {_what(text.encode())} ({error})"
-            return {}
+        table, problem = _read(path, text.encode())
+        self.problem = self.problem or problem
+        return table
 
     def matches(self, pattern: str, counts_ours: bool) -> list[str]:
         """The files that an entry of ``imports`` means; with ``counts_ours`` our own counts as there."""

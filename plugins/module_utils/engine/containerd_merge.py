@@ -17,6 +17,7 @@ from ..codec import toml
 from ..model.cdi import FOLDERS
 from .asked import Asked, comments
 from .service import Version
+from .values import EACH, LIST, table_at
 
 MERGES: Version = (2, 0, 0)
 CDI_SINCE: Version = (1, 7, 0)
@@ -47,6 +48,14 @@ _IDS = {
     NRI: {1: "nri", 2: "io.containerd.nri.v1.nri", 3: "io.containerd.nri.v1.nri"},
 }
 _CRI_NAMES = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+
+FORM = {
+    "plugins": {
+        **{name: {"cdi_spec_dirs": LIST, "containerd": {"runtimes": {EACH: {}}}} for name in _CRI_NAMES},
+        **{name: {"default_validator": {}} for name in _IDS[NRI].values()},
+    }
+}
+"""What a file must be for all that is done here with it (``values.unfit``)."""
 
 Tables = dict[str, dict[str, Any]]
 """Tables of plugins by ``CRI`` and ``NRI``."""
@@ -95,13 +104,9 @@ def plugin_id(part: str, version: int, daemon: Optional[Version]) -> str:
 
 def tables_of(document: Document, daemon: Optional[Version]) -> Tables:
     """The tables of the two plugins in one file (those that are there)."""
-    plugins = document.table.get("plugins")
-    found: Tables = {}
-    for part in (CRI, NRI):
-        table = plugins.get(plugin_id(part, document.version, daemon)) if isinstance(plugins, Mapping) else None
-        if isinstance(table, Mapping):
-            found[part] = dict(table)
-    return found
+    plugins = table_at(document.table, "plugins")
+    ids = {part: plugin_id(part, document.version, daemon) for part in (CRI, NRI)}
+    return {part: dict(plugins[name]) for part, name in ids.items() if isinstance(plugins.get(name), Mapping)}
 
 
 def effective(documents: Iterable[Document], daemon: Optional[Version], version: int) -> Tables:
@@ -145,7 +150,7 @@ def needed(asked: Asked, tables: Tables, daemon: Optional[Version], version: int
     validator = dict(asked.nri_validator or {})
     if validator and not _is_within(validator, nri.get("default_validator", {})):
         set_nri["default_validator"] = validator
-    known = _handlers(cri)
+    known = table_at(table_at(cri, "containerd"), "runtimes")
     is_losing = bool(asked.runtimes) and not known and not is_merging(daemon, version)
     known = {"runc": _OWN_RUNC} if is_losing else known
     handlers = {name: _handler(known, name, wanted) for name, wanted in (asked.runtimes or {}).items()}
@@ -153,11 +158,6 @@ def needed(asked: Asked, tables: Tables, daemon: Optional[Version], version: int
     if handlers:
         set_cri["containerd"] = {"runtimes": {**known, **handlers} if is_losing else handlers}
     return {part: table for part, table in ((CRI, set_cri), (NRI, set_nri)) if table}
-
-
-def _handlers(cri: Mapping[str, Any]) -> Mapping[str, Any]:
-    runtimes = (cri.get("containerd") or {}).get("runtimes")
-    return runtimes if isinstance(runtimes, Mapping) else {}
 
 
 def _handler(known: Mapping[str, Any], name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:

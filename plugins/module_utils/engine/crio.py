@@ -25,6 +25,7 @@ from .kinds import KINDS
 from .others import masked, tables
 from .running import Running
 from .service import Service, Version, told
+from .values import EACH, LIST, table_at
 
 KIND = KINDS["crio"]
 ROOT = KIND.config
@@ -38,6 +39,9 @@ VALIDATOR_SINCE: Version = (1, 34, 0)
 _HANDLER_DEFAULT = "runc"
 _OWN_TO_A_RUNTIME = ("runtime_path", "runtime_root", "runtime_config_path")
 _ENABLE = "nri_enable_default_validator"
+
+
+_FORM = {"crio": {"runtime": {"cdi_spec_dirs": LIST, "runtimes": {EACH: {}}}, "nri": {"default_validator": {}}}}
 
 
 class Seen(NamedTuple):
@@ -59,7 +63,7 @@ def look(host: Host) -> Optional[Seen]:
         return None
     root = (service.flag("--config", "-c") if service is not None else None) or ROOT
     folder = (service.flag("--config-dir", "-d") if service is not None else None) or FOLDER
-    files, problem = tables(host, [root, *(f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ())], OURS)
+    files, problem = tables(host, [root, *(f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ())], OURS, _FORM)
     if folder != FOLDER:
         problem = f"it reads {folder} in place of {FOLDER}"
     version = services.version(host, binary, KIND.packages)
@@ -69,7 +73,7 @@ def look(host: Host) -> Optional[Seen]:
 def plan(seen: Seen, given: Asked) -> Plan:
     """What is to be done. Raises InputError, UnsupportedError, ConflictError."""
     if seen.problem is not None:
-        expected = f"TOML, and drop-ins in {FOLDER}"
+        expected = f"files that it reads, and drop-ins in {FOLDER}"
         raise InputError("configure", "crio", seen.problem, expected, "mend that, or leave it out of engines")
     asked = given.over(remembered(seen.ours.content.decode("utf-8", "replace")))
     _supported(seen, asked)
@@ -109,18 +113,12 @@ def _table(files: Mapping[str, Mapping[str, Any]], part: str) -> dict[str, Any]:
     """``crio.<part>`` of all files; handlers by name, the last file's each."""
     made: dict[str, Any] = {}
     for table in files.values():
-        here = _part(table, part)
+        here = table_at(table_at(table, "crio"), part)
         runtimes = {**made.get("runtimes", {}), **here.get("runtimes", {})}
         validator = {**made.get("default_validator", {}), **here.get("default_validator", {})}
         made.update(here)
         made.update({"runtimes": runtimes, "default_validator": validator})
     return made
-
-
-def _part(table: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    crio = table.get("crio")
-    here = crio.get(part) if isinstance(crio, Mapping) else None
-    return here if isinstance(here, Mapping) else {}
 
 
 def _needed(seen: Seen, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -163,7 +161,7 @@ def _may_win(seen: Seen, parts: Mapping[str, Mapping[str, Any]]) -> None:
     later = {path: table for path, table in seen.files.items() if path.startswith(f"{FOLDER}/") and path > OURS}
     for path, table in later.items():
         for part, ours in parts.items():
-            here = _part(table, part)
+            here = table_at(table_at(table, "crio"), part)
             keys = [f"{part}.{key}" for key in ours if key in here and not _agrees(ours[key], here[key])]
             if keys:
                 raise masked("crio", {path: keys}, OURS)

@@ -23,6 +23,7 @@ from .asked import Asked
 from .kinds import KINDS
 from .running import Running, from_docker
 from .service import SHIMS, Service, Version, told
+from .values import EACH, LIST, table_at, texts, unfit
 
 KIND = KINDS["docker"]
 CONFIG = KIND.config
@@ -32,6 +33,7 @@ VALIDATES_SINCE: Version = (23, 0, 0)
 
 _FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir"}
 """The daemon refuses to start where such a key of its file is an option of its command line too."""
+_FORM = {"features": {}, "cdi-spec-dirs": LIST, "runtimes": {EACH: {}}}
 _ASK_SECONDS = 30.0
 
 
@@ -91,6 +93,10 @@ def plan(seen: Seen, given: Asked) -> Plan:
     except ValueError as error:
         found, step = f"{seen.path} is no JSON ({error})", "mend that, or leave it out of engines"
         raise InputError("configure", "docker", found, "a JSON object", step) from None
+    wrong = unfit(config, _FORM)
+    if wrong is not None:
+        step = "mend that, or leave it out of engines"
+        raise InputError("configure", "docker", f"in {seen.path} {wrong}", "a file that dockerd takes", step)
     new = text if text.strip() else "{}\n"
     for path, value in _needed(seen, config, given):
         _not_a_flag(seen, path[0])
@@ -125,19 +131,16 @@ def _usable(seen: Seen, given: Asked) -> None:
 def _needed(seen: Seen, config: Mapping[str, Any], asked: Asked) -> list[tuple[tuple[str, ...], Any]]:
     """The keys that must be set, by their path, with their values."""
     found: list[tuple[tuple[str, ...], Any]] = []
-    features = config.get("features")
-    features = features if isinstance(features, Mapping) else {}
     is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
-    if asked.cdi is not None and features.get("cdi", is_on) is not asked.cdi:
+    if asked.cdi is not None and table_at(config, "features").get("cdi", is_on) is not asked.cdi:
         found.append((("features", "cdi"), asked.cdi))
-    if asked.cdi_spec_dirs and tuple(config.get("cdi-spec-dirs", FOLDERS)) != asked.cdi_spec_dirs:
+    if asked.cdi_spec_dirs and (texts(config.get("cdi-spec-dirs")) or FOLDERS) != asked.cdi_spec_dirs:
         found.append((("cdi-spec-dirs",), list(asked.cdi_spec_dirs)))
-    known = config.get("runtimes")
-    known = known if isinstance(known, Mapping) else {}
+    known = table_at(config, "runtimes")
     for name, wanted in (asked.runtimes or {}).items():
         entry = _runtime(name, wanted)
-        if any(known.get(name, {}).get(key) != value for key, value in entry.items()):
-            found.append((("runtimes", name), {**known.get(name, {}), **entry}))
+        if any(table_at(known, name).get(key) != value for key, value in entry.items()):
+            found.append((("runtimes", name), {**table_at(known, name), **entry}))
     return found
 
 

@@ -11,10 +11,14 @@ from typing import Any, Optional
 from ..codec import toml
 from ..host.door import Host
 from ..model.errors import ConflictError
+from .values import unfit
 
 
-def tables(host: Host, paths: Iterable[str], ours: str) -> tuple[dict[str, Mapping[str, Any]], Optional[str]]:
-    """The TOML files that are there, by path in this order, without ours; and what is wrong with the first bad one."""
+def tables(
+    host: Host, paths: Iterable[str], ours: str, form: Mapping[str, Any]
+) -> tuple[dict[str, Mapping[str, Any]], Optional[str]]:
+    """The TOML files of a form that are there, by path in this order, without ours; and what is wrong with the first
+    bad one."""
     files: dict[str, Mapping[str, Any]] = {}
     problem = None
     for path in paths:
@@ -22,9 +26,15 @@ def tables(host: Host, paths: Iterable[str], ours: str) -> tuple[dict[str, Mappi
         if text is None or path == ours:
             continue
         try:
-            files[path] = toml.read(text)
+            table = toml.read(text)
         except ValueError as error:
             problem = problem or f"{path} is no TOML ({error})"
+            continue
+        wrong = unfit(table, form)
+        if wrong is None:
+            files[path] = table
+        else:
+            problem = problem or f"in {path} {wrong}"
     return files, problem
 
 

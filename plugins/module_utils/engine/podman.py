@@ -22,6 +22,7 @@ from .asked import Asked, comments, remembered
 from .kinds import KINDS
 from .others import masked, tables
 from .service import Version, told
+from .values import table_at
 
 KIND = KINDS["podman"]
 FOLDER = f"{KIND.config}.d"
@@ -30,6 +31,8 @@ CDI_SINCE: Version = (4, 1, 0)
 DIRS_SINCE: Version = (5, 5, 0)
 
 _EARLIER = ("/usr/share/containers/containers.conf", KIND.config)
+_FORM = {"engine": {"cdi_spec_dirs": ("a list", lambda value: isinstance(value, list)), "runtimes": {}}}
+"""A list may end with the table ``{append=true}``."""
 
 
 class Seen(NamedTuple):
@@ -48,7 +51,7 @@ def look(host: Host) -> Optional[Seen]:
     if binary is None:
         return None
     names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or () if name.endswith(".conf")]
-    files, problem = tables(host, [*_EARLIER, *names], OURS)
+    files, problem = tables(host, [*_EARLIER, *names], OURS, _FORM)
     version = services.version(host, binary, KIND.packages)
     return Seen(binary, version, files, disk.found(host, OURS), problem)
 
@@ -87,16 +90,11 @@ def _supported(seen: Seen, asked: Asked) -> None:
             raise UnsupportedError("add", f"handler {name} to podman", "a type or options", "a program", step)
 
 
-def _engine(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    here = table.get("engine")
-    return here if isinstance(here, Mapping) else {}
-
-
 def _effective(files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for table in files.values():
-        runtimes = {**made.get("runtimes", {}), **(_engine(table).get("runtimes") or {})}
-        made = {**made, **_engine(table), "runtimes": runtimes}
+        here = table_at(table, "engine")
+        made = {**made, **here, "runtimes": {**made.get("runtimes", {}), **here.get("runtimes", {})}}
     return made
 
 
@@ -118,8 +116,8 @@ def _may_win(seen: Seen, ours: Mapping[str, Any]) -> None:
     for path, table in seen.files.items():
         if not path.startswith(f"{FOLDER}/") or path < OURS:
             continue
-        here = _engine(table)
-        keys = [name for name in ours.get("runtimes", {}) if name in (here.get("runtimes") or {})]
+        here = table_at(table, "engine")
+        keys = [name for name in ours.get("runtimes", {}) if name in here.get("runtimes", {})]
         keys += [key for key in ours if key != "runtimes" and key in here]
         if keys:
             raise masked("podman", {path: keys}, OURS)

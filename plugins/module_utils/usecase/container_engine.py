@@ -132,7 +132,7 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
 
 def _runtime(name: str, one: Any) -> dict[str, Any]:
     subject = f"runtime {name}"
-    if not _NAME.match(name):
+    if not _NAME.match(str(name)):
         expected = "letters, digits, dots, dashes and underscores"
         raise InputError("add", "a runtime", f"the name {name!r}", expected, "give it another name")
     one = {} if one is None else one
@@ -144,6 +144,8 @@ def _runtime(name: str, one: Any) -> dict[str, Any]:
         raise InputError("add", subject, "neither a binary nor a type", "one of them", "say what runs it")
     if not str(given.get("binary", "/")).startswith("/"):
         raise InputError("add", subject, f"binary {given['binary']}", "an absolute path", "write the whole path")
+    if not isinstance(given.get("type", ""), str):
+        raise InputError("add", subject, f"type {given['type']!r}", "the name of a shim", "correct it")
     if not isinstance(given.get("options", {}), Mapping):
         raise InputError("add", subject, f"options {given['options']!r}", "a dictionary", "correct them")
     return given

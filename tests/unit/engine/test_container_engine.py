@@ -104,6 +104,7 @@ def test_after_its_plan_nothing_is_left_to_do(node, tmp_path, case):
         ({"runtimes": {"a": {"binary": "x"}}}, "an absolute path"),
         ({"runtimes": {"a": {"binary": "/x", "args": []}}}, "some of binary, type, options"),
         ({"runtimes": {"a": {"binary": "/x", "options": []}}}, "a dictionary"),
+        ({"runtimes": {"a": {"binary": "/x", "type": 1}}}, "the name of a shim"),
         ({"nri": True}, "no engine here"),
     ],
 )

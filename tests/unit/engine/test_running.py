@@ -155,6 +155,14 @@ def test_what_a_file_was_made_for_is_remembered():
     assert Asked(cdi=True).over(asked) == asked._replace(cdi=True)
     for spoilt in ("", "# asked: {", "# asked: []", '# asked: {"more": 1}', "# asked: " + "[" * 100000):
         assert remembered(spoilt) == Asked()
+    for spoilt in (
+        '{"runtimes": 1}',
+        '{"runtimes": {"a": 1}}',
+        '{"cdi_spec_dirs": 1}',
+        '{"nri_validator": []}',
+        '{"cdi": 1}',
+    ):
+        assert remembered(f"# asked: {spoilt}") == Asked()
 
 
 def test_a_version_is_asked_for_once_in_a_look(node):

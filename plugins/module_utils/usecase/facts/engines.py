@@ -20,6 +20,7 @@ from ...codec import unit
 from ...engine import containerd_merge as rules
 from ...engine import service
 from ...engine.kinds import KINDS, Kind
+from ...engine.values import table_at, texts
 from ...host import command
 from ...host.door import Host
 from ...model.answer import MISSING, Book
@@ -158,7 +159,7 @@ def _containerd(host: Host, path: str, _folder: str, version: Version) -> Read:
     disabled = nri.get("disable", None if is_new is None else not is_new)
     return Read(
         True if is_always else _truth(cri.get("enable_cdi", is_new)),
-        _texts(cri.get("cdi_spec_dirs", FOLDERS)),
+        texts(cri.get("cdi_spec_dirs", FOLDERS)),
         None if _truth(disabled) is None else not disabled,
         config_version,
         reasons,
@@ -214,7 +215,7 @@ def _crio(host: Host, path: str, folder: str, version: Version) -> Read:
     if reason is not None:
         return _unread(reason)
     top = whole.get("crio", {})
-    runtime, nri = _table(top, "runtime"), _table(top, "nri")
+    runtime, nri = table_at(top, "runtime"), table_at(top, "nri")
     unset = f"not set in {path}, and the version that has the default is unknown"
     reasons = {
         "cdi_enabled": "on from 1.23 on, and the version is unknown",
@@ -224,7 +225,7 @@ def _crio(host: Host, path: str, folder: str, version: Version) -> Read:
     }
     return Read(
         None if version is None else version >= (1, 23, 0),
-        _texts(runtime.get("cdi_spec_dirs", FOLDERS)),
+        texts(runtime.get("cdi_spec_dirs", FOLDERS)),
         _truth(nri.get("enable_nri", None if version is None else version >= (1, 30, 0))),
         None,
         reasons,
@@ -235,7 +236,7 @@ def _podman(host: Host, path: str, folder: str, version: Version) -> Read:
     whole, reason = _layers(host, ["/usr/share/containers/containers.conf", path], folder, ".conf")
     if reason is not None:
         return _unread(reason)
-    engine = _table(whole, "engine")
+    engine = table_at(whole, "engine")
     reasons = {
         "cdi_enabled": "on from 4.1 on, and the version is unknown",
         "cdi_spec_dirs": f"cdi_spec_dirs is no list of texts in {path}",
@@ -243,7 +244,7 @@ def _podman(host: Host, path: str, folder: str, version: Version) -> Read:
     }
     has_setting = version is None or version >= (5, 5, 0)
     dirs = engine.get("cdi_spec_dirs", FOLDERS) if has_setting else FOLDERS
-    return Read(None if version is None else version >= (4, 1, 0), _texts(dirs), False, None, reasons)
+    return Read(None if version is None else version >= (4, 1, 0), texts(dirs), False, None, reasons)
 
 
 def _docker(host: Host, path: str, _folder: str, version: Version) -> Read:
@@ -265,22 +266,12 @@ def _docker(host: Host, path: str, _folder: str, version: Version) -> Read:
     if version is not None and version < (25, 0, 0):
         return Read(False, (), None, None, reasons)
     default = None if version is None else version >= (28, 2, 0)
-    cdi = _truth(_table(whole, "features").get("cdi", default))
-    return Read(cdi, _texts(whole.get("cdi-spec-dirs", FOLDERS)), None, None, reasons)
-
-
-def _table(whole: Any, key: str) -> Mapping[str, Any]:
-    found = whole.get(key) if isinstance(whole, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    cdi = _truth(table_at(whole, "features").get("cdi", default))
+    return Read(cdi, texts(whole.get("cdi-spec-dirs", FOLDERS)), None, None, reasons)
 
 
 def _truth(value: Any) -> Optional[bool]:
     return value if isinstance(value, bool) else None
-
-
-def _texts(value: Any) -> Optional[tuple[str, ...]]:
-    is_list = isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
-    return tuple(value) if is_list else None
 
 
 _READERS = {
