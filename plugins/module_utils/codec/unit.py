@@ -3,17 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Units of systemd: what their files say, and what ``systemctl show`` says of the loaded one.
 
-Source: systemd.syntax(7) and systemd.service(5) of systemd 252, read 2026-12.
+Source: systemd.syntax(7), systemd.service(5) and systemd.exec(5) of systemd 252, read 2026-12.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import Optional
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Callable, Optional
 
 _SHOWN = re.compile(r"path=(\S*) ; argv\[\]=(.*?) ; ignore_errors=")
+_ALONE = re.compile(r"\$(\w+)\Z")
+_WITHIN = re.compile(r"\$\{(\w+)\}")
 _PREFIXES = "@-:+!|"  # of the first word of a command line
 
 
@@ -44,11 +46,47 @@ def directives(texts: Iterable[str], section: str) -> dict[str, list[str]]:
 
 def command_line(value: str) -> tuple[str, ...]:
     """The words of an ``ExecStart``. Variables stay as they are written. Empty where the quotes do not fit."""
+    return tuple(_split(value.lstrip(_PREFIXES)))
+
+
+def expanded(words: tuple[str, ...], said: Mapping[str, Sequence[str]], read: Callable[[str], str]) -> tuple[str, ...]:
+    """A command line with its variables replaced by those of its section and of the files that this names.
+
+    ``$NAME`` as a word of its own becomes as many words as it has, ``${NAME}`` a part of its word. Files are read only
+    where there is any.
+    """
+    if not any("$" in word for word in words):
+        return words
+    variables = _environment(said, read)
+    found: list[str] = []
+    for word in words:
+        alone = _ALONE.match(word)
+        if alone is not None:
+            found.extend(_split(variables.get(alone.group(1), "")))
+        else:
+            found.append(_WITHIN.sub(lambda match: variables.get(match.group(1), ""), word))
+    return tuple(found)
+
+
+def _environment(said: Mapping[str, Sequence[str]], read: Callable[[str], str]) -> dict[str, str]:
+    """Variables by name; those of files come last, and so win. There the value goes on to the end of its line."""
+    pairs = [pair for line in said.get("Environment", ()) for pair in _split(line)]
+    found = dict(pair.partition("=")[::2] for pair in pairs if "=" in pair)
+    for path in said.get("EnvironmentFile", ()):
+        for line in lines(read(path.lstrip("-"))):
+            name, equals, value = line.partition("=")
+            value = value.strip()
+            if equals and name[:1] not in ("#", ";"):
+                found[name.strip()] = " ".join(_split(value)) if value[:1] in ("'", '"') else value
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Words, their quotes taken off; none where the quotes do not fit."""
     try:
-        words = shlex.split(value.lstrip(_PREFIXES))
+        return shlex.split(text)
     except ValueError:
-        return ()
-    return tuple(words)
+        return []
 
 
 def flag(argv: Sequence[str], *names: str) -> Optional[str]:

@@ -79,7 +79,7 @@ def _options(service: Optional[Service]) -> tuple[str, ...]:
     for word in words:
         if word == "--config-file":
             next(words, None)
-        elif not word.startswith(("--config-file=", "$")):  # what a variable stands for is not known
+        elif not word.startswith("--config-file="):
             kept.append(word)
     return tuple(kept)
 

@@ -18,6 +18,7 @@ class Kind(NamedTuple):
     """An engine by who brings it: its services, program and packages, its first file, and the socket of its CRI.
 
     ``embedded`` is the path of a program that another one has within; None for one that is installed by itself.
+    ``is_rootless``: users run it as themselves, by the same program and files.
     """
 
     services: tuple[str, ...]
@@ -26,6 +27,7 @@ class Kind(NamedTuple):
     config: str
     socket: str = ""
     embedded: Optional[str] = None
+    is_rootless: bool = False
 
     def place(self, host: Host) -> Optional[str]:
         """Where its program is, or None."""
@@ -60,7 +62,7 @@ KINDS = {
         f"{_RANCHER}/rke2/bin/containerd",
     ),
     "crio": Kind(("crio.service",), "crio", ("cri-o",), "/etc/crio/crio.conf"),
-    "podman": Kind((), "podman", ("podman",), "/etc/containers/containers.conf"),
+    "podman": Kind((), "podman", ("podman",), "/etc/containers/containers.conf", is_rootless=True),
     "docker": Kind(
         ("docker.service",), "dockerd", ("docker-ce", "docker.io", "moby-engine"), "/etc/docker/daemon.json"
     ),

@@ -26,7 +26,7 @@ Version = tuple[int, int, int]
 
 
 class Service(NamedTuple):
-    """A unit: the words of its command line, what its end kills, and whether it runs."""
+    """A unit: the words of its command line, variables replaced, what its end kills, and whether it runs."""
 
     name: str
     argv: tuple[str, ...]
@@ -47,15 +47,15 @@ def find(host: Host, names: Iterable[str]) -> Optional[Service]:
 def _service(host: Host, name: str) -> Optional[Service]:
     ran = command.run(host, ("systemctl", "show", name, f"--property={_PROPERTIES}"), _ASK_SECONDS)
     shown = unit.shown_properties(ran.stdout) if ran.reason is None else {}
-    if shown.get("LoadState") == "loaded":
-        argv = unit.command_line(shown["ExecStart"])
-        return Service(name, argv, shown.get("KillMode", ""), shown.get("ActiveState") == "active")
+    is_loaded = shown.get("LoadState") == "loaded"
     texts = unit_texts(host, name)
-    if not texts:
+    if not texts and not is_loaded:
         return None
     said = unit.directives(texts, "Service")
-    argv = unit.command_line((said.get("ExecStart") or [""])[-1])
-    return Service(name, argv, (said.get("KillMode") or ["control-group"])[-1], False)
+    line = shown["ExecStart"] if is_loaded else (said.get("ExecStart") or [""])[-1]
+    argv = unit.expanded(unit.command_line(line), said, lambda path: host.read(path).value or "")
+    kill_mode = shown.get("KillMode", "") if is_loaded else (said.get("KillMode") or ["control-group"])[-1]
+    return Service(name, argv, kill_mode, is_loaded and shown.get("ActiveState") == "active")
 
 
 def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Version]:

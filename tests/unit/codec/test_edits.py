@@ -98,3 +98,17 @@ def test_what_systemctl_shows():
     text = "ExecStart={ path=/a ; argv[]=/a -c d ; ignore_errors=no ; start_time=[n/a] }\nKillMode=process\n"
     assert unit.shown_properties(text) == {"ExecStart": "/a -c d", "KillMode": "process"}
     assert unit.shown_properties("LoadState=not-found\n")["ExecStart"] == ""
+
+
+def test_variables_of_a_unit():
+    files = {"/etc/default/x": "# OPTIONS=--no\nOPTIONS=--a 'b c' --d\nPLACE = \"/srv/x y\"\n'\n"}
+    said = {"Environment": ["'OPTIONS=--early' LEVEL=2", "'"], "EnvironmentFile": ["-/etc/default/x", "-/none"]}
+
+    def expanded(line):
+        return unit.expanded(unit.command_line(line), said, lambda path: files.get(path, ""))
+
+    assert expanded("/x $OPTIONS --level=${LEVEL} --at ${PLACE} a$LEVEL $UNSET ${UNSET}") == (
+        *("/x", "--a", "b c", "--d", "--level=2", "--at", "/srv/x y", "a$LEVEL", ""),
+    )
+    assert expanded("/x $PLACE") == ("/x", "/srv/x", "y")
+    assert unit.expanded(("/x", "-d"), said, files.__getitem__) == ("/x", "-d"), "a file was read for nothing"

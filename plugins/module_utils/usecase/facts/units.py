@@ -8,8 +8,6 @@ Source: systemd.unit(5) and systemd.exec(5) of systemd 252, the kernel's cgroup-
 
 from __future__ import annotations
 
-import re
-import shlex
 from typing import NamedTuple, Optional
 
 from ...codec import unit
@@ -17,7 +15,6 @@ from ...host.door import Host
 from ...host.drop_ins import unit_texts
 
 _GROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd")  # cgroup v2; v1, where systemd has a hierarchy of its own
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)\Z)")
 _MAX_PROCESSES = 64
 
 
@@ -35,38 +32,7 @@ def installed(host: Host, name: str) -> Optional[Service]:
         return None
     said = unit.directives(texts, "Service")
     words = unit.command_line((said.get("ExecStart") or [""])[-1])
-    if any("$" in word for word in words):
-        words = _expanded(words, _environment(host, said))
-    return Service(name, words)
-
-
-def _environment(host: Host, said: dict[str, list[str]]) -> dict[str, str]:
-    """Variables by name; those of files come last, and so win."""
-    lines = list(said.get("Environment", ()))
-    for path in said.get("EnvironmentFile", ()):
-        lines.extend((host.read(path.lstrip("-")).value or "").splitlines())
-    found: dict[str, str] = {}
-    for line in lines:
-        if line.lstrip().startswith(("#", ";")):
-            continue
-        try:
-            pairs = shlex.split(line)
-        except ValueError:
-            continue
-        found.update(pair.partition("=")[::2] for pair in pairs if "=" in pair)
-    return found
-
-
-def _expanded(words: tuple[str, ...], variables: dict[str, str]) -> tuple[str, ...]:
-    """``$NAME`` as a word of its own becomes as many words as it has, ``${NAME}`` a part of its word."""
-    found: list[str] = []
-    for word in words:
-        alone = re.fullmatch(r"\$(\w+)", word)
-        if alone is not None:
-            found.extend(variables.get(alone.group(1), "").split())
-        else:
-            found.append(_VARIABLE.sub(lambda match: variables.get(match.group(1) or match.group(2), ""), word))
-    return tuple(found)
+    return Service(name, unit.expanded(words, said, lambda path: host.read(path).value or ""))
 
 
 def processes(host: Host, names: tuple[str, ...]) -> tuple[Optional[dict[str, tuple[str, ...]]], Optional[str]]:
