@@ -41,6 +41,7 @@ _OWNERS = ("/run", "/usr/local/nvidia", "/var/run", "/etc/systemd")
 _CONTAINERD = "github.com/containerd/containerd/v2"
 _CRI_TOOLS = "sigs.k8s.io/cri-tools"
 _SECONDS = 120
+_ENV = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "container=podman")
 _CONFIGURATION = f"""\
 # of a human
 version = 3
@@ -120,6 +121,7 @@ class Node:
     def __init__(self, folder: Path, model: str, kill_mode: str = "process") -> None:
         self.name = f"accelerator-ops-engine-{uuid.uuid4().hex[:8]}"
         self.folder = folder
+        self._enter: list[str] = []
         machine = layout.entries(machine_models.load(machine_models.find(model)))
         entries = {path: one for path, one in machine.items() if not path.startswith(_OWNERS)}
         self.numbers = {path: (one.major, one.minor) for path, one in entries.items() if one.kind == "char"}
@@ -148,11 +150,14 @@ class Node:
         """Start it, and its containerd."""
         self._podman(*self._create, IMAGE, "/lib/systemd/systemd")
         self._podman("start", self.name)
+        pid = self._podman("inspect", "--format={{.State.Pid}}", self.name)
+        # as podman exec does it, in a tenth of the time
+        self._enter = ["nsenter", f"--target={pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "env", "-i", *_ENV]
         self.must("timeout", str(_SECONDS), "sh", "-e", "/work/boot.sh")
 
     def end(self) -> None:
         """Take the node away, with all that runs in it."""
-        if self.run("systemctl", "is-active", "containerd.service").returncode == 0:
+        if self._enter and self.run("systemctl", "is-active", "containerd.service").returncode == 0:
             self.run("crictl", "rmp", "--all", "--force")
         end = time.monotonic() + _SECONDS
         remove = ["podman", "rm", "--force", "--ignore", "--time=2", self.name]
@@ -163,14 +168,14 @@ class Node:
             for folder, _names, _files in os.walk(top, topdown=False):
                 os.rmdir(folder)
 
-    def _podman(self, *words: str) -> None:
+    def _podman(self, *words: str) -> str:
         ran = subprocess.run(["podman", *words], capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr
+        return ran.stdout.strip()
 
     def run(self, *argv: str, stdin: Optional[str] = None) -> subprocess.CompletedProcess[str]:
         """Run a program in the node."""
-        command = ["podman", "exec", "--interactive", "--env=LC_ALL=C.UTF-8", self.name, *argv]
-        return subprocess.run(command, input=stdin or "", capture_output=True, text=True, check=False)
+        return subprocess.run([*self._enter, *argv], input=stdin or "", capture_output=True, text=True, check=False)
 
     def must(self, *argv: str) -> str:
         """What a program says that must succeed."""
@@ -191,7 +196,7 @@ class Node:
     def module(self, name: str, **wish: Any) -> dict[str, Any]:
         """The result of a module, which runs in the node."""
         place = f"ansible_collections.accelerator.ops.plugins.modules.{name}"
-        argv = ("env", "PYTHONPATH=/collection", "/usr/bin/python3", "-B", "-m", place)
+        argv = ("env", "PYTHONPATH=/collection", "PYTHONPYCACHEPREFIX=/work/pyc", "/usr/bin/python3", "-m", place)
         ran = self.run(*argv, stdin=json.dumps({"ANSIBLE_MODULE_ARGS": {"run": "a test", **wish}}))
         assert ran.stdout.strip(), ran.stderr
         result: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
