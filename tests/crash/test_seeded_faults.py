@@ -143,10 +143,10 @@ FAULTS = (
     Fault(
         "a way back is noted before it is gone",
         "state/engine.py",
-        '        apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)\n',
-        '        self._write([{"t": "undone", "batch": batch.number, **_moment()}])\n'
-        '        apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)\n'
-        "        self.journal = self.journal._replace(batches=())\n        return\n",
+        '            apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)\n',
+        '            self._write([{"t": "undone", "batch": batch.number, **_moment()}])\n'
+        '            apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)\n'
+        "            self.journal = self.journal._replace(batches=())\n            return\n",
         "second kills",
         "few files",
         60,
@@ -216,10 +216,17 @@ FAULTS = (
 _CHOSEN = FAULTS if IS_WHOLE else random.Random(SEED).sample(FAULTS, 2)
 
 
+def _with(fault: Fault) -> str:
+    """The faulty text of the file."""
+    return (CHECKOUT / "plugins/module_utils" / fault.file).read_text().replace(fault.text, fault.instead)
+
+
 def test_the_text_of_each_fault_is_in_the_engine():
     folder = CHECKOUT / "plugins/module_utils"
     gone = [fault.name for fault in FAULTS if (folder / fault.file).read_text().count(fault.text) != 1]
     assert not gone, "mend these faults: what they replace is not there any more"
+    for fault in FAULTS:
+        compile(_with(fault), f"{fault.name}: {fault.file}", "exec")
 
 
 @pytest.mark.parametrize("fault", _CHOSEN, ids=lambda fault: fault.name.replace(" ", "-"))
@@ -228,9 +235,7 @@ def test_a_fault_in_the_engine_is_found(fault, tmp_path, tally):
     for name in ("plugins/module_utils", "plugins/plugin_utils", "tests/crash"):
         shutil.copytree(CHECKOUT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(CHECKOUT / "tests/listing.py", place / "tests")
-    file = place / "plugins/module_utils" / fault.file
-    text = file.read_text()
-    file.write_text(text.replace(fault.text, fault.instead))
+    (place / "plugins/module_utils" / fault.file).write_text(_with(fault))
     argv = [sys.executable, find_fault.__file__, fault.way, fault.case, str(fault.most)]
     env = {**kernel_calls.environment(), "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
