@@ -137,6 +137,14 @@ class Host:
         except OSError as error:
             return None, _why(error)
 
+    def changed_seconds(self, path: str) -> Optional[float]:
+        """When a file was last written, links followed; None where that is not known: no recording holds it."""
+        self.read_paths.add(path)
+        try:
+            return self._look_at(self._inside(self.real_path(path))).st_mtime
+        except OSError:
+            return None
+
     def list(self, path: str) -> Names:
         """The sorted names in a folder."""
         self.read_paths.add(path)

@@ -46,6 +46,7 @@ class Stat(NamedTuple):
     st_gid: int
     st_rdev: int
     st_size: int
+    st_mtime: Optional[float] = None
 
 
 class Archive:

@@ -144,6 +144,14 @@ def test_a_large_file_is_kept_as_far_as_it_was_read(tree, tmp_path):
     assert Host(written(tmp_path, pack(host.recorded()))).size("/big") == (3_000_008, None)
 
 
+def test_no_recording_tells_when_a_file_was_written(tree, tmp_path):
+    os.utime(tree / "sys/a/value", (1000, 1000.5))
+    host = Recorder(str(tree))
+    assert host.changed_seconds("/sys/a/value") == 1000.5
+    assert host.changed_seconds("/sys/none") is None
+    assert Host(written(tmp_path, pack(host.recorded()))).changed_seconds("/sys/a/value") is None
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
 def test_permission_denied_is_recorded(tree, tmp_path):
     (tree / "sys/a").chmod(0)

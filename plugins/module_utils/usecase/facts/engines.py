@@ -43,11 +43,40 @@ class Read(NamedTuple):
 Version = Optional[service.Version]
 
 
+class Here(NamedTuple):
+    """An engine that is here: where its program is, with which words it runs or its unit starts it.
+
+    ``is_running`` is None where that is not known, and ``why`` says why.
+    """
+
+    name: str
+    kind: Kind
+    program: Optional[str]
+    argv: tuple[str, ...]
+    is_running: Optional[bool]
+    why: Optional[str]
+
+    @property
+    def config_path(self) -> str:
+        """The file that it reads first."""
+        return unit.flag(self.argv, *_CONFIG_FLAGS) or self.kind.config
+
+
 def observe(host: Host, is_asking: bool, deadline_seconds: float) -> list[dict[str, Any]]:
     """A row for each engine that is here (docs/facts.md). Programs are run only where ``is_asking``."""
+    return [_Row(host, one).told(is_asking, deadline_seconds) for one in here(host)]
+
+
+def read(host: Host, engine: Here, version: Version) -> Read:
+    """What the files of an engine say, as it reads them."""
+    folder = unit.flag(engine.argv, *_FOLDER_FLAGS) or f"{engine.kind.config}.d"
+    return _READERS[engine.name](host, engine.config_path, folder, version)
+
+
+def here(host: Host) -> Iterator[Here]:
+    """The engines that are here, each as it runs, or else as its unit would start it."""
     names = tuple(name for kind in KINDS.values() for name in kind.services)
     running, no_groups = units.processes(host, names)
-    found = []
     for name, kind in KINDS.items():
         place = kind.place(host)
         numbers = [(running or {}).get(service, ()) for service in kind.services]
@@ -58,9 +87,7 @@ def observe(host: Host, is_asking: bool, deadline_seconds: float) -> list[dict[s
         if place or own or (kind.services and host.exists(kind.config)):
             program = own[0] if own and own[0].startswith("/") else place
             why = no_groups if kind.services else "it has no service that runs by itself"
-            row = _Row(host, name, kind, program, own)
-            found.append(row.told(is_running, why, is_asking, deadline_seconds))
-    return found
+            yield Here(name, kind, program, own, is_running, why)
 
 
 def _of_unit(host: Host, kind: Kind) -> tuple[str, ...]:
@@ -73,48 +100,45 @@ def _of_unit(host: Host, kind: Kind) -> tuple[str, ...]:
 class _Row:
     """An engine that is here."""
 
-    def __init__(self, host: Host, name: str, kind: Kind, program: Optional[str], argv: tuple[str, ...]) -> None:
+    def __init__(self, host: Host, engine: Here) -> None:
         self.host = host
-        self.name = name
-        self.kind = kind
-        self.program = program
-        self.argv = argv
+        self.engine = engine
         self.book = Book()
 
-    def told(self, is_running: Optional[bool], why: Optional[str], is_asking: bool, deadline: float) -> dict[str, Any]:
+    def told(self, is_asking: bool, deadline: float) -> dict[str, Any]:
         """The row."""
         version = self._version(is_asking, deadline)
-        path = unit.flag(self.argv, *_CONFIG_FLAGS) or self.kind.config
-        folder = unit.flag(self.argv, *_FOLDER_FLAGS) or f"{self.kind.config}.d"
-        read = _READERS[self.name](self.host, path, folder, version)
-        if is_running is None:
-            self.book.miss("running", why or "")
-        fields: dict[str, Any] = {"config_version": read.config_version, "cdi_enabled": read.cdi}
-        fields.update({"nri_enabled": read.nri, "cdi_spec_dirs": None if read.dirs is None else list(read.dirs)})
+        path = self.engine.config_path
+        said = read(self.host, self.engine, version)
+        if self.engine.is_running is None:
+            self.book.miss("running", self.engine.why or "")
+        fields: dict[str, Any] = {"config_version": said.config_version, "cdi_enabled": said.cdi}
+        fields.update({"nri_enabled": said.nri, "cdi_spec_dirs": None if said.dirs is None else list(said.dirs)})
         for field, value in fields.items():
             if value is None:
-                self.book.miss(field, read.reasons.get(field) or read.reasons.get("", ""))
+                self.book.miss(field, said.reasons.get(field) or said.reasons.get("", ""))
         is_there = self.host.exists(path)
         return {
-            "name": self.name,
+            "name": self.engine.name,
             "version": None if version is None else ".".join(map(str, version)),
-            "running": is_running,
+            "running": self.engine.is_running,
             "config_path": path if is_there else self.book.miss("config_path", f"{path} {MISSING}"),
             **fields,
             "unknown": dict(sorted(self.book.unknown.items())),
         }
 
     def _version(self, is_asking: bool, deadline: float) -> Version:
-        if self.program is None:
+        program = self.engine.program
+        if program is None:
             self.book.miss("version", "where its program is is not known")
             return None
         if not is_asking:
-            self.book.miss("version", f"{self.program} is not asked")
+            self.book.miss("version", f"{program} is not asked")
             return None
-        ran = command.run(self.host, (self.program, "--version"), deadline)
+        ran = command.run(self.host, (program, "--version"), deadline)
         found = service.version_in(ran.stdout) if ran.reason is None else None
         if found is None:
-            self.book.miss("version", ran.reason or f"{self.program} printed {ran.stdout[:40]!r}")
+            self.book.miss("version", ran.reason or f"{program} printed {ran.stdout[:40]!r}")
         return found
 
 

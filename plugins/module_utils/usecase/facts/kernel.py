@@ -43,6 +43,12 @@ def observe(host: Host, module_names: Sequence[str]) -> dict[str, Any]:
     return section
 
 
+def file_of(host: Host, name: str) -> str | None:
+    """The file of a module on disk for the running kernel; None where there is none."""
+    release = host.read("/proc/sys/kernel/osrelease").value
+    return _Disk(host, release, [name]).path(name) if release else None
+
+
 def drivers(section: Mapping[str, Any], owners: Mapping[str, str]) -> list[dict[str, Any]]:
     """The ``drivers`` section from the ``kernel`` section and {module name: maker}. Pure.
 
@@ -189,12 +195,16 @@ class _Disk:
         found = texts.find_files(listing, set(stand_ins.values()))
         self.files.update({name: found[target] for name, target in stand_ins.items() if target in found})
 
+    def path(self, name: str) -> str | None:
+        """Where the file of a module is."""
+        path = self.files.get(name)
+        return path if path is None or path.startswith("/") else f"{self.folder}/{path}"
+
     def row(self, name: str) -> tuple[dict[str, Any] | None, dict[str, str]]:
         """The row of a module with its reasons by field; None where this kernel does not have it."""
         row: dict[str, Any] = {"kernel": self.release, "path": None, "version": None, "signer": None}
-        if name in self.files:
-            path = self.files[name]
-            row["path"] = path if path.startswith("/") else f"{self.folder}/{path}"
+        row["path"] = self.path(name)
+        if row["path"] is not None:
             from .module_files import read_file  # compiled only where there is a module to read
 
             seen = read_file(self.host, row["path"])

@@ -13,12 +13,11 @@ import re
 from typing import Optional
 
 from ...host.door import Host
-from ...model.cdi import FOLDERS
+from ...model.cdi import FOLDERS, OURS
 
 _GPU_OPERATOR = "NVIDIA GPU Operator"
 _TOOLKIT = "NVIDIA Container Toolkit"
 _REFRESH = "nvidia-cdi-refresh"
-_OURS = "accelerator.ops"
 
 _PATHS = (
     # gpu-driver-container, script nvidia-driver: mounts its root here (2026-12)
@@ -44,10 +43,10 @@ _PATHS = (
     ("system", "NVIDIA DGX OS", "/etc/dgx-release"),
     ("system", "ostree", "/run/ostree-booted"),  # ostree(1): made at boot, for others to see
     # engine/: the drop-ins that container_engine writes
-    ("engine", _OURS, "/etc/containerd/conf.d/90-accelerator-ops.toml"),
-    ("engine", _OURS, "/etc/crio/crio.conf.d/90-accelerator-ops.conf"),
-    ("engine", _OURS, "/etc/containers/containers.conf.d/accelerator-ops.conf"),
-    ("settings", _OURS, "/var/lib/accelerator-ops/current"),
+    ("engine", OURS, "/etc/containerd/conf.d/90-accelerator-ops.toml"),
+    ("engine", OURS, "/etc/crio/crio.conf.d/90-accelerator-ops.conf"),
+    ("engine", OURS, "/etc/containers/containers.conf.d/accelerator-ops.conf"),
+    ("settings", OURS, "/var/lib/accelerator-ops/current"),
 )
 """What belongs to whom where a path is there: subject, owner, path; source and date above each."""
 
@@ -58,7 +57,7 @@ _MARKED = (
 """As above, where the file begins so."""
 
 _SPECS = (
-    (re.compile(r"accelerator-[a-z0-9-]+\.json"), _OURS),
+    (re.compile(r"accelerator-[a-z0-9-]+\.json"), OURS),
     # cmd/nvidia-ctk-installer: management; k8s-device-plugin: k8s.device-plugin; k8s-dra-driver-gpu: k8s.*.nvidia.com
     (re.compile(r"management\.nvidia\.com-.*"), _GPU_OPERATOR),
     (re.compile(r"k8s\.device-plugin\.nvidia\.com-.*"), "NVIDIA device plugin"),
@@ -94,7 +93,7 @@ def observe(host: Host) -> tuple[Optional[list[dict[str, str]]], Optional[str]]:
     found = _without_links(host, found)
     for folder in FOLDERS:
         for name in host.list(folder).value or ():
-            owner = next((owner for form, owner in _SPECS if form.fullmatch(name)), None)
+            owner = of_spec(name)
             if owner is not None:
                 found.append(("cdi", owner, f"{folder}/{name}"))
     for path in _RELEASES:
@@ -105,6 +104,11 @@ def observe(host: Host) -> tuple[Optional[list[dict[str, str]]], Optional[str]]:
             found += [] if image is None else [("system", image, path)]
             break
     return [dict(zip(("subject", "owner", "evidence"), row)) for row in found], None
+
+
+def of_spec(name: str) -> Optional[str]:
+    """The tool that calls its spec files so; None where none is known to."""
+    return next((owner for form, owner in _SPECS if form.fullmatch(name)), None)
 
 
 def _without_links(host: Host, rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
