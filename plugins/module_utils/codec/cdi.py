@@ -4,7 +4,7 @@
 """CDI specs, as each loader that engines embed understands them.
 
 An engine does not read a spec by a published schema but by the library that it was built with. ``parse`` says what one
-of these makes of a text, ``refusals`` what each of them does; both are tried against the libraries themselves
+of these makes of a text, ``resolve`` which names its files have then; both are tried against the libraries themselves
 (container-device-interface, 2026-12, see ``tests/cdi``).
 """
 
@@ -143,21 +143,6 @@ def parse(text: str, loader: str = NEWEST) -> Spec:
         raise SpecError(f"no YAML or JSON: {error}") from None
 
 
-def refusals(text: str) -> dict[str, SpecError]:
-    """Why each loader that refuses the text does so. NoYamlError."""
-    try:
-        tree = read(text)
-    except DocumentError as error:
-        return dict.fromkeys(LOADERS, SpecError(f"no YAML or JSON: {error}"))
-    found = {}
-    for loader in LOADERS:
-        try:
-            from_tree(tree, loader)
-        except SpecError as error:
-            found[loader] = error
-    return found
-
-
 def from_tree(tree: Tree, loader: str = NEWEST) -> Spec:
     """As ``parse``, from a text that was read. SpecError."""
     if tree is None or is_null(tree):
@@ -220,24 +205,21 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-def resolve(folders: Sequence[Sequence[Spec]]) -> dict[str, Optional[Spec]]:
-    """Each full name in the specs that load, with the spec that it comes from; None where it resolves to nothing.
+def resolve(folders: Sequence[Mapping[str, Spec]]) -> dict[str, Optional[str]]:
+    """Each full name in the specs that load, with the file that it comes from; None where it resolves to nothing.
 
-    ``folders`` in rising precedence, the specs of each in the order of their file names. A name that stands in two
-    files of one folder is lost, even where a folder of higher precedence has it too (pkg/cdi/cache.go, every release).
+    ``folders`` in rising precedence, of each the specs by their paths. A name that stands in two files of one folder is
+    lost, even where a folder of higher precedence has it too (pkg/cdi/cache.go, every release).
     """
-    found: dict[str, Optional[Spec]] = {}
+    found: dict[str, Optional[str]] = {}
     lost: set[str] = set()
-    for specs in folders:
+    for folder in folders:
         here: set[str] = set()
-        for spec in specs:
-            for name in spec.names:
-                if name in here:
-                    lost.add(name)
-                else:
-                    here.add(name)
-                    found[name] = spec
-    return {name: None if name in lost else spec for name, spec in found.items()}
+        for path, spec in folder.items():
+            lost |= here.intersection(spec.names)
+            here.update(spec.names)
+            found.update(dict.fromkeys(spec.names, path))
+    return {name: None if name in lost else path for name, path in found.items()}
 
 
 _LETTER = re.compile(r"[A-Za-z]")

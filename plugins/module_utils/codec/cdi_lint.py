@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from ..model.cdi import ENDINGS, FOLDERS
+from ..model.cdi import ENDINGS, OURS, Engine
 from . import cdi
 from .cdi import Device, Spec, SpecError
-from .document import DocumentError, NoYamlError, Tree, read
+from .document import DocumentError, NoYamlError, read
 
 ABSENT = "absent"
 
@@ -56,21 +56,12 @@ class SpecFile(NamedTuple):
         return self.path.endswith(ENDINGS)
 
 
-class Engine(NamedTuple):
-    """A container engine that uses CDI: the release of the library in it (None: not known), and its folders."""
-
-    name: str
-    version: str
-    loader: Optional[str]
-    folders: tuple[str, ...] = FOLDERS
-    is_rootless: bool = False
-
-
 class Driver(NamedTuple):
     """A loaded driver of devices of these kinds.
 
     ``libraries`` are the starts of names of files that bear the driver's version (``libcuda.so.``),
-    ``changed_seconds`` is when the driver was installed.
+    ``changed_seconds`` is when its module was written: packages keep the time of their making, so it was installed
+    then or later.
     """
 
     name: str
@@ -114,17 +105,24 @@ class Finding(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A file and what the loaders make of it: ``tree`` None where it is no document or was not read."""
+    """A file and what loaders make of it, the newest and those of the engines here; ``unknown``: why that is not known.
+
+    Each has a spec of it or an error.
+    """
 
     file: SpecFile
-    tree: Tree
-    spec: Optional[Spec]
-    error: Optional[SpecError]
-    unknown: Optional[str]
+    specs: Mapping[str, Spec] = {}
+    errors: Mapping[str, SpecError] = {}
+    unknown: Optional[str] = None
 
     @property
     def path(self) -> str:
         return self.file.path
+
+    @property
+    def spec(self) -> Optional[Spec]:
+        """As the newest loader takes it, or else the first here that does."""
+        return next(iter(self.specs.values()), None)
 
 
 def host_paths(files: Iterable[SpecFile]) -> tuple[str, ...]:
@@ -143,30 +141,29 @@ def lint(files: Iterable[SpecFile], node: Observed) -> tuple[Finding, ...]:
         if one.spec is not None and one.file.is_read:
             for rule_of_spec in (_version, _paths, _numbers, _libraries, _age, _owner, _nodes):
                 found.extend(rule_of_spec(one, one.spec, node))
-    found.extend(_duplicates(reads))
-    found.extend(_precedence(reads, node))
+    found.extend(_names(reads, node))
     found.extend(_owners(reads))
     found.extend(_drift(reads, node))
     return tuple(found)
 
 
 def _look(file: SpecFile, engines: Sequence[Engine] = ()) -> _Read:
-    """A file as the newest loader takes it, or else the first here that does."""
     if file.text is None:
-        return _Read(file, None, None, None, file.reason or "it was not read")
+        return _Read(file, unknown=file.reason or "it was not read")
     try:
         tree = read(file.text)
     except NoYamlError as error:
-        return _Read(file, None, None, None, str(error))
+        return _Read(file, unknown=str(error))
     except DocumentError as error:
-        return _Read(file, None, None, SpecError(f"no YAML or JSON: {error}"), None)
-    refusal: Optional[SpecError] = None
-    for loader in (cdi.NEWEST, *(engine.loader for engine in _readers(file, engines) if engine.loader)):
+        return _Read(file, errors={cdi.NEWEST: SpecError(f"no YAML or JSON: {error}")})
+    specs: dict[str, Spec] = {}
+    errors: dict[str, SpecError] = {}
+    for loader in dict.fromkeys((cdi.NEWEST, *(engine.loader for engine in _readers(file, engines)))):
         try:
-            return _Read(file, tree, cdi.from_tree(tree, loader), refusal, None)
+            specs[loader] = cdi.from_tree(tree, loader)
         except SpecError as error:
-            refusal = refusal or error
-    return _Read(file, tree, None, refusal, None)
+            errors[loader] = error
+    return _Read(file, specs, errors)
 
 
 def _readers(file: SpecFile, engines: Iterable[Engine]) -> list[Engine]:
@@ -190,33 +187,23 @@ def _loading(one: _Read, node: Observed) -> Iterator[Finding]:
     if one.unknown is not None:
         yield Finding("schema", "unknown", file.path, one.unknown, "make it readable, and look again")
         return
-    if one.error is not None:
-        is_taken = one.spec is not None and all(engine.loader and _taken(one, engine.loader) for engine in readers)
-        reason = f"a new loader refuses it: {one.error}"
+    error = one.errors.get(cdi.NEWEST)
+    if error is not None:
+        is_taken = one.spec is not None and all(engine.loader in one.specs for engine in readers)
+        reason = f"a new loader refuses it: {error}"
         yield Finding("schema", "warn" if is_taken else "fail", file.path, reason, "correct it, or make it again")
         return
     for engine in readers:
         yield from _in_engine(one, engine)
 
 
-def _taken(one: _Read, loader: str) -> bool:
-    try:
-        cdi.from_tree(one.tree, loader)
-    except SpecError:
-        return False
-    return True
-
-
 def _in_engine(one: _Read, engine: Engine) -> Iterator[Finding]:
     """A spec that the newest loader takes, as an engine here does."""
-    if engine.loader is None or one.spec is None:
-        return
-    who = f"{engine.name} {engine.version}"
-    try:
-        spec = cdi.from_tree(one.tree, engine.loader)
-    except SpecError as error:
-        highest, needed = cdi.accepted_version(engine.loader), cdi.needed_version(one.spec)
-        stated = one.spec.version.lstrip("v")
+    who, newest = f"{engine.name} {engine.version}", one.specs[cdi.NEWEST]
+    error = one.errors.get(engine.loader)
+    if error is not None:
+        highest, needed = cdi.accepted_version(engine.loader), cdi.needed_version(newest)
+        stated = newest.version.lstrip("v")
         if not cdi.is_at_least(highest, stated):
             reason = f"{who} takes cdiVersion up to {highest}, not {stated}: its devices are unresolvable there"
             is_enough = cdi.is_at_least(highest, needed)
@@ -225,8 +212,8 @@ def _in_engine(one: _Read, engine: Engine) -> Iterator[Finding]:
             reason, step = f"{who} {'goes down at it' if error.is_crash else 'refuses it'}: {error}", "make it again"
         yield Finding("engine", "fail", one.path, reason, step)
         return
-    if spec.names != one.spec.names:
-        other = [name for name, newer in zip(spec.names, one.spec.names) if name != newer]
+    other = [name for name, newer in zip(one.specs[engine.loader].names, newest.names) if name != newer]
+    if other:
         reason = f"{who} reads the name {other[0]}, newer engines another"
         yield Finding("engine", "warn", one.path, reason, "put names into quotes", tuple(other))
 
@@ -316,12 +303,14 @@ def _libraries(one: _Read, spec: Spec, node: Observed) -> Iterator[Finding]:
 def _age(one: _Read, spec: Spec, node: Observed) -> Iterator[Finding]:
     for driver in node.drivers:
         written, installed = one.file.changed_seconds, driver.changed_seconds
-        if spec.kind in driver.kinds and written is not None and installed is not None and written < installed:
+        if one.file.owner == OURS or spec.kind not in driver.kinds:
+            continue  # ours is compared with what it should be, and stays as it is where a newer driver needs the same
+        if written is not None and installed is not None and written < installed:
             yield Finding("age", "warn", one.path, f"it is older than the driver {driver.name}", "make it again")
 
 
 def _owner(one: _Read, spec: Spec, node: Observed) -> Iterator[Finding]:
-    if one.file.owner is not None:
+    if one.file.owner not in (None, OURS):
         yield Finding("owner", "info", one.path, f"{one.file.owner} makes it")
 
 
@@ -353,7 +342,7 @@ def _mode(one: _Read, node: Observed) -> Iterator[Finding]:
     if file.is_read and rootless and (not file.mode & 0o004 or file.folder_mode & 0o005 != 0o005):
         who = " and ".join(engine.name for engine in rootless)
         shown = f"{file.mode:04o} in a folder of {file.folder_mode:04o}"
-        yield Finding("mode", "fail", file.path, f"rootless {who} cannot read it ({shown})", "set its mode to 0644")
+        yield Finding("mode", "warn", file.path, f"rootless {who} cannot read it ({shown})", "set its mode to 0644")
     if file.mode & 0o002 or (file.folder_mode & 0o1002) == 0o002:
         where = "it" if file.mode & 0o002 else file.folder
         yield Finding(
@@ -361,48 +350,34 @@ def _mode(one: _Read, node: Observed) -> Iterator[Finding]:
         )
 
 
-def _by_folder(reads: Iterable[_Read]) -> dict[str, list[tuple[str, Spec]]]:
-    found: dict[str, list[tuple[str, Spec]]] = {}
-    for one in reads:
-        if one.spec is not None and one.file.is_read:
-            found.setdefault(one.file.folder, []).append((one.path, one.spec))
-    return found
-
-
-def _common(first: Spec, second: Spec) -> tuple[str, ...]:
-    others = set(second.names)
-    return tuple(name for name in first.names if name in others)
-
-
-def _duplicates(reads: Iterable[_Read]) -> Iterator[Finding]:
-    """Names in two files of one folder: both are lost."""
-    for files in _by_folder(reads).values():
-        for number, (path, spec) in enumerate(files):
-            for other_path, other in files[number + 1 :]:
-                names = _common(spec, other)
+def _names(reads: Sequence[_Read], node: Observed) -> Iterator[Finding]:
+    """Names in two files, as each engine reads them: in one folder both are lost, of two folders the later one wins."""
+    told: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, bool]]] = {}
+    for engine in node.engines or (Engine("an engine", "", cdi.NEWEST),):
+        mine = [one for one in reads if one.file.is_read and engine.loader in one.specs]
+        folders = [
+            {one.path: one.specs[engine.loader] for one in mine if one.file.folder == folder}
+            for folder in engine.folders
+        ]
+        winners = cdi.resolve(folders)
+        files = [(path, spec, folder) for folder in folders for path, spec in folder.items()]
+        for number, (path, spec, folder) in enumerate(files):
+            for other_path, other, _folder in files[number + 1 :]:
+                winner = None if other_path in folder else other_path
+                others = set(other.names)
+                names = tuple(name for name in spec.names if name in others and winners[name] == winner)
                 if names:
-                    reason = f"{_some(names)} stands in {other_path} too, and so resolves to nothing"
-                    yield Finding("duplicate", "fail", path, reason, "remove one of both files", names)
-
-
-def _precedence(reads: Iterable[_Read], node: Observed) -> Iterator[Finding]:
-    """Names in two folders: the later one wins."""
-    by_folder = _by_folder(reads)
-    told: dict[tuple[str, str], list[str]] = {}
-    for engine in node.engines or (Engine("an engine", "", None),):
-        places = [one for folder in engine.folders for one in by_folder.get(folder, ())]
-        for number, (path, spec) in enumerate(places):
-            for winner_path, winner in places[number + 1 :]:
-                if path.rpartition("/")[0] != winner_path.rpartition("/")[0] and _common(spec, winner):
-                    told.setdefault((path, winner_path), []).append(engine.name)
-    specs = {path: spec for files in by_folder.values() for path, spec in files}
-    for (path, winner_path), names in told.items():
-        lost, winner = specs[path], specs[winner_path]
-        common = _common(lost, winner)
-        is_same = all(_given(lost, name) == _given(winner, name) for name in common)
-        reason = f"{winner_path} wins over it for {_some(common)} ({', '.join(dict.fromkeys(names))})"
+                    is_same = all(_given(spec, name) == _given(other, name) for name in names)
+                    told.setdefault((path, other_path, names), []).append((engine.name, is_same))
+    for (path, other_path, names), where in told.items():
+        if path.rpartition("/")[0] == other_path.rpartition("/")[0]:
+            reason = f"{_some(names)} stands in {other_path} too, and so resolves to nothing"
+            yield Finding("duplicate", "fail", path, reason, "remove one of both files", names)
+            continue
+        is_same = all(is_same for _name, is_same in where)
+        reason = f"{other_path} wins over it for {_some(names)} ({', '.join(dict(where))})"
         step = "remove one of both files" if is_same else "remove the one that is out of date"
-        yield Finding("precedence", "info" if is_same else "warn", path, reason, step, common)
+        yield Finding("precedence", "info" if is_same else "warn", path, reason, step, names)
 
 
 def _given(spec: Spec, name: str) -> object:

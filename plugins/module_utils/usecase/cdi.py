@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Optional
 from ..codec import cdi
 from ..engine import service
 from ..engine.cdi_loader import embedded_loader
-from ..engine.kinds import KINDS
 from ..host import disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
+from ..model.cdi import Engine
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
 from ..model.plan import ABSENT, Derived, Found, PathStep, Plan, Proof, State, file_step
 from ..vendor import cdi as vendor
@@ -26,6 +26,7 @@ from ..vendor.permissions import known
 from . import cdi_files, cdi_specs
 from .cdi_files import LINKS, NAME, PROGRAM
 from .cdi_specs import Asked, Look
+from .facts import engines
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "makers": {"type": "list", "elements": "str"},
@@ -35,18 +36,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent", "checked"], "default": "present"},
 }
 
-_ENGINES = ("podman", "docker", "crio", "containerd")
-
 _MAKE_SECONDS = 120.0
 _UNITS_SECONDS = 60.0
-
-
-class Engine(NamedTuple):
-    """A container engine that is installed and knows CDI, and the release of the library that reads specs in it."""
-
-    name: str
-    version: str
-    loader: str
 
 
 class Seen(NamedTuple):
@@ -96,12 +87,15 @@ def _left(host: Host) -> Found:
 
 
 def _engines(host: Host) -> Iterator[Engine]:
-    for name in _ENGINES:
-        place = KINDS[name].place(host)
-        known = None if place is None else service.version(host, place, KINDS[name].packages)
-        loader = None if known is None else embedded_loader(name, known)
+    """Those that have CDI. What is known of the ones in k3s and rke2 is not when they got which library."""
+    for one in engines.here(host):
+        if one.kind.embedded is not None or one.program is None:
+            continue
+        known = service.version(host, one.program, one.kind.packages)
+        loader = None if known is None else embedded_loader(one.name, known)
         if loader is not None:
-            yield Engine(name, service.told(known), loader)
+            folders = engines.read(host, one, known).dirs or ()
+            yield Engine(one.name, service.told(known), loader, folders, one.kind.is_rootless)
 
 
 def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
@@ -261,30 +255,24 @@ def look(call: Call) -> Optional[Outcome]:
 
 def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is wrong with all specs on this node, one row each, without changing anything. Raises InputError."""
-    from ..codec import cdi_lint  # what only a check needs
+    from ..codec.cdi_lint import Finding  # what only a check needs
     from . import cdi_checks
 
     asked = _asked(wish)
     seen = observe(host, wish)
-    rows = []
+    found: list[Finding] = []
     for blocker in _blockers(seen._replace(python=seen.python or "none"), asked):  # whatever could make specs
         verdict = "info" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
-        rows.append(_finding(verdict, blocker.subject, blocker.found, blocker.next_step))
+        found.append(Finding("spec", verdict, blocker.subject, blocker.found, blocker.next_step))
     if seen.looks is None:
-        rows.append(_finding("unknown", "CDI specs", "this root does not tell which devices there are", ""))
+        found.append(Finding("spec", "unknown", "CDI specs", "this root does not tell which devices there are"))
     else:
         for one in _specs(seen, asked, cdi_specs.wanted(seen.looks, asked)):
-            rows.append(_finding("fail", one.key, one.why, "make them again with state present"))
+            found.append(Finding("spec", "fail", one.key, one.why, "make them again with state present"))
     for look_at in seen.looks or ():
         maker = look_at.maker
-        rows += [_finding("warn", maker, f"{path} is not there", "see its driver") for path in look_at.missing]
+        found += [Finding("spec", "warn", maker, f"{path} is not there", "see its driver") for path in look_at.missing]
         notes = [note for needs in look_at.needs for note in needs.notes if needs.units]
-        rows += [_finding("info", maker, note, "") for note in notes]
-    engines = tuple(cdi_lint.Engine(one.name, one.version, one.loader) for one in seen.engines)
-    found = cdi_checks.observe(host, asked.directory, seen.looks or (), engines)
-    return rows + [{**one._asdict(), "evidence": list(one.evidence)} for one in found]
-
-
-def _finding(verdict: str, subject: str, reason: str, next_step: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"check": "spec", "verdict": verdict, "subject": subject, "reason": reason}
-    return {**row, "next_step": next_step, "evidence": []}
+        found += [Finding("spec", "info", maker, note) for note in notes]
+    found += cdi_checks.observe(host, asked.directory, seen.looks or (), seen.engines)
+    return [{**one._asdict(), "evidence": list(one.evidence)} for one in found]

@@ -9,33 +9,50 @@ from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from ..codec import cdi_lint
-from ..codec.cdi_lint import Driver, Engine, Expected, File, Finding, Observed, SpecFile
+from ..codec.cdi_lint import Driver, Expected, File, Finding, Observed, SpecFile
 from ..host.door import Host
 from ..model.answer import MISSING
+from ..model.cdi import FOLDERS, Engine
 from ..vendor.cdi import LOADERS
 from . import cdi_specs
 from .cdi_specs import Look
+from .facts import kernel, owners
 
 _KINDS = ("file", "dir", "char", "block", "fifo", "socket")
 
 
 def observe(host: Host, directory: str, looks: Sequence[Look], engines: tuple[Engine, ...]) -> tuple[Finding, ...]:
     """The findings of the lint over all specs of this node."""
-    files = tuple(_spec_files(host, directory))
+    folders = (directory, *(folder for engine in engines for folder in engine.folders))
+    engines = tuple(_with_our_names(host, engines, (*FOLDERS, *folders)))
+    files = tuple(_spec_files(host, folders))
     paths = {*cdi_lint.host_paths(files), *(path for one in looks for needs in one.needs for path in needs.required)}
     seen = {path: file for path, file in ((path, _file(host, path)) for path in sorted(paths)) if file is not None}
     majors = _majors(host) if host.is_node else None
     return cdi_lint.lint(files, Observed(seen, majors, engines, tuple(_drivers(host)), tuple(_expected(looks))))
 
 
-def _spec_files(host: Host, directory: str) -> Iterator[SpecFile]:
-    for path in cdi_specs.files(host, directory):
+def _with_our_names(host: Host, engines: Sequence[Engine], folders: Sequence[str]) -> Iterator[Engine]:
+    """The engines that look into any folder. Of a folder with several names they have the first, as its files do."""
+    names: dict[str, str] = {}
+    real = {folder: host.resolve(folder).value or folder for folder in folders}
+    for folder in folders:
+        names.setdefault(real[folder], folder)
+    for engine in engines:
+        if engine.folders:
+            yield engine._replace(folders=tuple(dict.fromkeys(names[real[folder]] for folder in engine.folders)))
+
+
+def _spec_files(host: Host, folders: Sequence[str]) -> Iterator[SpecFile]:
+    for path in cdi_specs.files(host, *folders):
         answer = host.read(path)
         status, _reason = host.status(path)
-        folder, _reason = host.status(path.rpartition("/")[0])
+        folder, _slash, name = path.rpartition("/")
+        place, _reason = host.status(folder)
         if status is not None and status.kind == "file":
-            folder_mode = 0o755 if folder is None else folder.mode
-            yield SpecFile(path, answer.value, answer.reason or "", status.mode, folder_mode)
+            folder_mode = 0o755 if place is None else place.mode
+            changed, owner = host.changed_seconds(path), owners.of_spec(name)
+            yield SpecFile(path, answer.value, answer.reason or "", status.mode, folder_mode, changed, owner)
 
 
 def _file(host: Host, path: str) -> Optional[File]:
@@ -68,7 +85,9 @@ def _drivers(host: Host) -> Iterator[Driver]:
         if aspect.module:
             version = host.read(f"/sys/module/{aspect.module}/version").value
             if version:
-                yield Driver(aspect.module, aspect.kinds, version, aspect.libraries)
+                file = kernel.file_of(host, aspect.module)
+                changed = None if file is None else host.changed_seconds(file)
+                yield Driver(aspect.module, aspect.kinds, version, aspect.libraries, changed)
 
 
 def _expected(looks: Sequence[Look]) -> Iterator[Expected]:

@@ -173,10 +173,10 @@ def _kind(text: str) -> Optional[str]:
         return told[1] if told else None
 
 
-def files(host: Host, directory: str) -> Iterator[str]:
-    """The files in all folders of specs; a folder that has two names is looked at once."""
+def files(host: Host, *more: str) -> Iterator[str]:
+    """The files in the usual folders of specs and in more; a folder that has two names is looked at once."""
     seen = set()
-    for folder in dict.fromkeys((*FOLDERS, directory)):
+    for folder in dict.fromkeys((*FOLDERS, *more)):
         real = host.resolve(folder).value
         if real is None or real in seen:
             continue

@@ -96,20 +96,28 @@ REFUSED = [
 ]
 
 
+def refusals(given):
+    """Why each loader that refuses the text does so."""
+    found = {}
+    for loader in cdi.LOADERS:
+        try:
+            cdi.parse(given, loader)
+        except SpecError as error:
+            found[loader] = error
+    return found
+
+
 @pytest.mark.parametrize(("given", "reason", "loaders"), REFUSED)
 def test_a_loader_refuses(given, reason, loaders):
-    found = cdi.refusals(given)
+    found = refusals(given)
     assert tuple(found) == tuple(loaders)
-    for loader, error in found.items():
-        assert reason in str(error)
-        with pytest.raises(SpecError):
-            cdi.parse(given, loader)
+    assert [error for error in found.values() if reason not in str(error)] == []
 
 
 def test_at_what_an_engine_goes_down():
-    assert cdi.refusals(text(cdiVersion="0.3.0", kind="v/gpu"))["1.1.0"].is_crash
-    assert cdi.refusals(text(cdiVersion="0.3.0", edits={"mounts": [None]}))[cdi.NEWEST].is_crash
-    assert not cdi.refusals(text(cdiVersion="0.3.0", edits={"hooks": [None]}))[cdi.NEWEST].is_crash
+    assert refusals(text(cdiVersion="0.3.0", kind="v/gpu"))["1.1.0"].is_crash
+    assert refusals(text(cdiVersion="0.3.0", edits={"mounts": [None]}))[cdi.NEWEST].is_crash
+    assert not refusals(text(cdiVersion="0.3.0", edits={"hooks": [None]}))[cdi.NEWEST].is_crash
 
 
 @pytest.mark.parametrize(
@@ -204,16 +212,16 @@ def test_a_number_that_is_too_long_is_rounded_on_the_way():
 )
 def test_the_name_of_a_class_of_service(clos_id, loaders):
     given = text(cdiVersion="0.7.0", containerEdits={"intelRdt": {"closID": clos_id}})
-    assert tuple(loader for loader in cdi.LOADERS if loader not in cdi.refusals(given)) == loaders
+    assert tuple(loader for loader in cdi.LOADERS if loader not in refusals(given)) == loaders
 
 
 def test_who_wins():
-    etc, other, run = (spec(Device("a", ONE), edits=Edits(env=(f"FROM={place}",))) for place in ("etc", "other", "run"))
-    more = spec(Device("b", ONE))
-    assert cdi.resolve([[etc, more], [run]]) == {"vendor.com/gpu=a": run, "vendor.com/gpu=b": more}
-    assert cdi.resolve([[etc, other], []])["vendor.com/gpu=a"] is None
+    one, more = spec(Device("a", ONE)), spec(Device("b", ONE))
+    won = {"vendor.com/gpu=a": "/run/one", "vendor.com/gpu=b": "/etc/more"}
+    assert cdi.resolve([{"/etc/one": one, "/etc/more": more}, {"/run/one": one}]) == won
+    assert cdi.resolve([{"/etc/one": one, "/etc/other": one}, {}])["vendor.com/gpu=a"] is None
     # Even a folder that would win does not bring back a name that was lost.
-    assert cdi.resolve([[etc, other], [run]])["vendor.com/gpu=a"] is None
+    assert cdi.resolve([{"/etc/one": one, "/etc/other": one}, {"/run/one": one}])["vendor.com/gpu=a"] is None
 
 
 FULL = Spec(

@@ -22,13 +22,13 @@ import yaml
 from ansible_collections.accelerator.ops.plugins.module_utils.codec import cdi_lint
 from ansible_collections.accelerator.ops.plugins.module_utils.codec.cdi_lint import (
     Driver,
-    Engine,
     Expected,
     File,
     Finding,
     Observed,
     SpecFile,
 )
+from ansible_collections.accelerator.ops.plugins.module_utils.model.cdi import Engine
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "cdi_lint"
 CASES = sorted(FOLDER.glob("*.yml"))
