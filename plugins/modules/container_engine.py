@@ -66,7 +66,7 @@ options:
     description:
       - V(checked) changes nothing, and returns as RV(findings) what has come over the drop-ins of this module since
         they were made, and what the daemons that run show otherwise. The drop-ins remember what was asked, so the other
-        options are passed over, but for O(engines).
+        options are passed over, but for O(engines). Docker has no drop-in, and is compared with the options.
     type: str
     choices: [present, checked]
     default: present
@@ -126,7 +126,7 @@ plan:
 findings:
   description:
     - What has come over the drop-ins since they were made (C(drift)), and where a daemon that runs shows something else
-      than was asked (C(running)). What it does not say is not among it.
+      than was asked (C(running), whose C(evidence) is the service). What it does not say is V(unknown), with the reason.
   returned: O(state=checked)
   type: list
   elements: dict

@@ -10,10 +10,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
+import yaml
+from ansible.plugins.filter import core, mathstuff
+from ansible.plugins.test import core as core_tests
 
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi_files
-from ansible_collections.accelerator.ops.tests.prepare.conftest import STATE, Ran, Tree
+from ansible_collections.accelerator.ops.tests.prepare.conftest import HERE, STATE, Ran, Tree
 
 PREPARE, ROLLBACK = "accelerator.ops.prepare", "accelerator.ops.rollback"
 OPTIONS = "/etc/modprobe.d/accelerator-ops-options.conf"
@@ -113,6 +117,38 @@ def test_all_parts_are_given_back_and_come_again(tmp_path: Path) -> None:
     forward = tree.play(ROLLBACK, accelerator_generation=1)
     assert forward.status == 0, forward.output
     assert tree.listing() == after
+
+
+def test_engines_are_asked_before_the_commit(tree: Tree) -> None:
+    verify = str(HERE / "plays" / "verify.yml")
+    refused = tree.play(verify, accelerator_engines={"engines": ["docker"]})
+    assert refused.status != 0
+    assert "no docker here" in refused.of("container_engine")["msg"]
+    assert refused.modules() == ["container_engine"]
+    done = tree.play(verify, accelerator_engines={})
+    assert done.status == 0, done.output
+    assert done.modules() == ["container_engine", "generation"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "check", "service", "is_failed"),
+    [
+        ("fail", "running", "docker.service", True),
+        ("fail", "running", "containerd.service", False),
+        ("unknown", "running", "docker.service", False),
+        ("fail", "drift", "docker.service", False),
+    ],
+)
+def test_only_what_an_engine_that_was_started_anew_does_otherwise_fails(
+    verdict: str, check: str, service: str, is_failed: bool
+) -> None:
+    environment = jinja2.Environment(autoescape=False)
+    environment.filters.update(core.FilterModule().filters() | mathstuff.FilterModule().filters())
+    environment.tests.update(core_tests.TestModule().tests())
+    asked = yaml.safe_load((HERE.parents[1] / "roles/prepare/tasks/verify.yml").read_text())[0]
+    found = {"check": check, "verdict": verdict, "evidence": [service]}
+    known = {"__prepare_engines": {"findings": [found]}, "__prepare_restarted": ["docker.service"]}
+    assert environment.compile_expression(asked["failed_when"])(**known) is is_failed
 
 
 def test_nothing_to_go_back_to_is_no_fault(tree: Tree) -> None:

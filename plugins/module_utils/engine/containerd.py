@@ -430,10 +430,10 @@ def _shown(seen: Seen, asked: Asked) -> None:
         raise VerifyError("configure", seen.name, found, "what is asked", step, {"lacking": left})
 
 
-def ask(host: Host, seen: Seen) -> Running:
-    """Ask the running daemon (``crictl info``), not its files. NRI is on where its socket is."""
+def ask(host: Host, seen: Seen) -> Optional[Running]:
+    """Ask the running daemon (``crictl info``), not its files. NRI is on where its socket is. None where none runs."""
     if seen.service is None or not seen.service.is_active:
-        return Running().told("it does not run")
+        return None
     tables = rules.effective(seen.documents, seen.version, seen.config_version)
     status, _reason = host.status(str(tables[rules.NRI].get("socket_path") or _NRI_SOCKET))
     has_socket = status is not None and status.kind == "socket"
@@ -443,5 +443,5 @@ def ask(host: Host, seen: Seen) -> Running:
         endpoint = seen.service.flag("--address", "-a") or endpoint
     ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
     if ran.reason is not None:
-        return Running(nri=has_socket).told(ran.reason)
+        return Running(nri=has_socket).told(ran.reason, "mend that crictl can be run here")
     return from_crictl(ran.stdout, has_socket, seen.version is not None and seen.version >= rules.CDI_ALWAYS)

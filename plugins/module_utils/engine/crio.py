@@ -174,9 +174,10 @@ def _agrees(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def ask(host: Host, seen: Seen) -> Running:
-    """Of the running daemon only NRI can be told, by its socket."""
+def ask(host: Host, seen: Seen) -> Optional[Running]:
+    """Of the running daemon only NRI can be told, by its socket. None where none runs."""
     if seen.service is None or not seen.service.is_active:
-        return Running().told("it does not run")
+        return None
     status, _reason = host.status(str(_table(seen.files, "nri").get("nri_listen") or "/var/run/nri/nri.sock"))
-    return Running(nri=status is not None and status.kind == "socket").told("the daemon is not asked for it")
+    found = Running(nri=status is not None and status.kind == "socket")
+    return found.told("the daemon is not asked for it", "look at what crio status config prints")

@@ -165,9 +165,11 @@ def _not_a_flag(seen: Seen, key: str) -> None:
         raise ConflictError("configure", "docker", found, f"{key} in {seen.path} alone", step)
 
 
-def ask(host: Host, seen: Seen) -> Running:
-    """Ask the running daemon (``docker info``), not its file."""
+def ask(host: Host, seen: Seen) -> Optional[Running]:
+    """Ask the running daemon (``docker info``), not its file. None where none runs."""
     if seen.service is None or not seen.service.is_active:
-        return Running().told("it does not run")
+        return None
     ran = command.run(host, ("docker", "info", "--format", "{{json .}}"), _ASK_SECONDS)
-    return Running().told(ran.reason) if ran.reason is not None else from_docker(ran.stdout)
+    if ran.reason is not None:
+        return Running().told(ran.reason, "mend that docker info can be run here")
+    return from_docker(ran.stdout)

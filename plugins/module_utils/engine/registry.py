@@ -61,8 +61,7 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
 
     Raises InputError, UnsupportedError, ConflictError, VerifyError.
     """
-    if name not in _WITH_NRI:
-        asked = asked._replace(nri=None, nri_validator=None)
+    asked = _fitting(name, asked)
     engine = _engine(name)
     if engine is not None:
         made: Plan = engine.plan(seen, asked)
@@ -77,14 +76,22 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
     return containerd.plan(seen, asked, imports)
 
 
+def _fitting(name: str, asked: Asked) -> Asked:
+    """What of a wish is meant for an engine of this kind."""
+    return asked if name in _WITH_NRI else asked._replace(nri=None, nri_validator=None)
+
+
 def has_ours(seen: Any) -> bool:
     """Whether an engine has a file of ours, which remembers what was asked; Docker has none."""
     return getattr(seen, "ours", Found()).state.kind == "file"
 
 
-def remembered(seen: Any) -> Asked:
-    """What was asked of an engine with a file of ours."""
-    return asked_in(seen.ours.content.decode("utf-8", "replace"))
+def wanted(name: str, seen: Any, asked: Asked) -> Optional[Asked]:
+    """What an engine was made to be: by what a file of ours remembers, and for Docker, which has none, by what is
+    asked. None where no file of ours is there."""
+    if not hasattr(seen, "ours"):
+        return _fitting(name, asked)
+    return asked_in(seen.ours.content.decode("utf-8", "replace")) if has_ours(seen) else None
 
 
 def has_nri(name: str) -> bool:
@@ -93,7 +100,7 @@ def has_nri(name: str) -> bool:
 
 
 def ask(host: Host, name: str, seen: Any) -> Optional[Running]:
-    """What the running daemon of an engine answers; None for one that has no daemon."""
+    """What the running daemon of an engine answers; None where none runs."""
     engine = _engine(name)
     if engine is not None:
         heard: Optional[Running] = engine.ask(host, seen)

@@ -13,17 +13,22 @@ from .asked import Asked
 
 
 class Running(NamedTuple):
-    """What a running daemon uses; None is unknown, with a reason under the same name in ``unknown``."""
+    """What a running daemon uses; None is unknown, with a reason under the same name in ``unknown``.
+
+    ``next_step`` is how to come to know it.
+    """
 
     cdi: Optional[bool] = None
     cdi_spec_dirs: Optional[tuple[str, ...]] = None
     handlers: Optional[tuple[str, ...]] = None
     nri: Optional[bool] = None
     unknown: Mapping[str, str] = {}
+    next_step: str = ""
 
-    def told(self, why: str) -> Running:
+    def told(self, why: str, next_step: str) -> Running:
         """The same with a reason for each that is unknown."""
-        return self._replace(unknown={name: why for name, value in zip(self._fields, self) if value is None})
+        unknown = {name: why for name, value in zip(self._fields, self) if value is None}
+        return self._replace(unknown=unknown, next_step=next_step if unknown else "")
 
 
 def otherwise(asked: Asked, heard: Running) -> list[str]:
@@ -40,6 +45,18 @@ def otherwise(asked: Asked, heard: Running) -> list[str]:
     return found
 
 
+def unheard(asked: Asked, heard: Running) -> dict[str, list[str]]:
+    """What is asked and is not known of a running daemon: the names of the options, by the reason."""
+    wanted = {"cdi": asked.cdi is not None, "cdi_spec_dirs": bool(asked.cdi_spec_dirs), "nri": bool(asked.nri)}
+    wanted["runtimes"] = bool(asked.runtimes)
+    found: dict[str, list[str]] = {}
+    for name, is_asked in wanted.items():
+        field = "handlers" if name == "runtimes" else name
+        if is_asked and getattr(heard, field) is None:
+            found.setdefault(heard.unknown.get(field, ""), []).append(name)
+    return found
+
+
 def from_crictl(info: str, has_socket: Optional[bool], is_always_on: bool) -> Running:
     """What ``crictl info`` prints of containerd. ``is_always_on``: a daemon that says nothing of CDI has it."""
     config = _object(_object(info).get("config"))
@@ -48,7 +65,7 @@ def from_crictl(info: str, has_socket: Optional[bool], is_always_on: bool) -> Ru
     found = Running(
         cdi if isinstance(cdi, bool) else None, _folders(config, "cdiSpecDirs"), _names(runtimes), has_socket
     )
-    return found.told("crictl info does not say")
+    return found.told("crictl info does not say", "look at what crictl info prints")
 
 
 def from_docker(info: str) -> Running:
@@ -56,7 +73,8 @@ def from_docker(info: str) -> Running:
     said = _object(info)
     folders = _folders(said, "CDISpecDirs")
     cdi = None if folders is None else bool(folders)
-    return Running(cdi, folders, _names(said.get("Runtimes"))).told("docker info does not say")
+    found = Running(cdi, folders, _names(said.get("Runtimes")))
+    return found.told("docker info does not say", "look at what docker info prints")
 
 
 def _object(found: Any) -> Mapping[str, Any]:

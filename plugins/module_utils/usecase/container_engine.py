@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..engine import registry
 from ..engine.asked import Asked
-from ..engine.running import otherwise
+from ..engine.running import otherwise, unheard
 from ..host.door import Host
 from ..model.call import Call, Outcome
 from ..model.errors import InputError, UnsupportedError
@@ -67,7 +67,7 @@ def look(call: Call) -> Optional[Outcome]:
         return None
     host = Host(call.wish["root"])
     seen = observe(host, call.wish)
-    return Outcome(False, {"findings": [*checked(seen, call.wish), *unlike(host, seen)]})
+    return Outcome(False, {"findings": [*checked(seen, call.wish), *unlike(host, seen, call.wish)]})
 
 
 def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -86,21 +86,34 @@ def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def unlike(host: Host, seen: Seen) -> list[dict[str, Any]]:
-    """Daemons that run and show something else than our files were made for: they are asked themselves."""
+def unlike(host: Host, seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Daemons that run and show something else than is wanted, or not what: they are asked themselves.
+
+    The evidence is the service. Raises InputError.
+    """
+    asked = _asked(wish)
     rows = []
     for name, one in seen.engines.items():
-        heard = registry.ask(host, name, one) if registry.has_ours(one) else None
-        left = [] if heard is None else otherwise(registry.remembered(one), heard)
+        wanted = registry.wanted(name, one, asked)
+        heard = None if wanted is None else registry.ask(host, name, one)
+        if wanted is None or heard is None:
+            continue
+        unit = (one.service.name,)
+        left = otherwise(wanted, heard)
         if left:
             why, step = f"it runs, and shows otherwise: {', '.join(left)}", "start it anew: generation, state restarted"
-            rows.append(_finding("fail", name, why, step, "running"))
+            rows.append(_finding("fail", name, why, step, "running", unit))
+        for reason, options in unheard(wanted, heard).items():
+            why = f"whether it uses {', '.join(options)} as asked is not known: {reason}"
+            rows.append(_finding("unknown", name, why, heard.next_step, "running", unit))
     return rows
 
 
-def _finding(verdict: str, subject: str, reason: str, next_step: str, check: str = "drift") -> dict[str, Any]:
+def _finding(
+    verdict: str, subject: str, reason: str, next_step: str, check: str = "drift", evidence: tuple[str, ...] = ()
+) -> dict[str, Any]:
     row: dict[str, Any] = {"check": check, "verdict": verdict, "subject": subject, "reason": reason}
-    return {**row, "next_step": next_step, "evidence": []}
+    return {**row, "next_step": next_step, "evidence": list(evidence)}
 
 
 def _are_here(seen: Seen, named: Any) -> None:

@@ -18,8 +18,15 @@ from ansible_collections.accelerator.ops.plugins.module_utils.engine.running imp
     from_docker,
     otherwise,
 )
-from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import Seen, checked
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import (
+    OPTIONS,
+    Seen,
+    checked,
+    observe,
+    unlike,
+)
 
+WISH = {name: spec.get("default") for name, spec in OPTIONS.items()}
 CONFIG = {"enableCDI": True, "cdiSpecDirs": ["/etc/cdi"], "containerd": {"runtimes": {"runc": {}, "a": {}}}}
 SHOWN = """LoadState=loaded
 ActiveState=active
@@ -52,7 +59,7 @@ def test_what_it_does_not_say_is_unknown(info):
 
 def test_what_docker_says():
     found = from_docker(json.dumps({"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"runc": {}}}))
-    assert found == Running(True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"})
+    assert found == Running(True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"}, "look at what docker info prints")
     assert from_docker('{"CDISpecDirs": []}').cdi is False
     assert from_docker("{}").cdi is None
 
@@ -106,11 +113,69 @@ def test_docker_is_asked(node):
     assert registry.ask(host, "docker", registry.look(host, "docker")).cdi is True
 
 
+def rows(host, **wish):
+    wish = {**WISH, **wish}
+    found = unlike(host, observe(host, wish), wish)
+    assert all(row["check"] == "running" for row in found)
+    return [(row["verdict"], row["subject"], row["reason"], row["next_step"], row["evidence"]) for row in found]
+
+
+AGAIN = "start it anew: generation, state restarted"
+
+
+def test_docker_which_has_no_file_of_ours_is_compared_with_the_wish(node):
+    host = running(node, "docker.service", "/usr/bin/dockerd -H fd://")
+    said = {"CDISpecDirs": [], "Runtimes": {"runc": {}}}
+    host.answers[("docker", "info", "--format", "{{json .}}")] = (0, json.dumps(said), None)
+    why = "it runs, and shows otherwise: CDI is off, no handler ops"
+    wish = {"nri": True, "runtimes": {"ops": {"binary": "/usr/bin/ops"}}}
+    assert rows(host, **wish) == [("fail", "docker", why, AGAIN, ["docker.service"])]
+    said = {"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"ops": {}}}
+    host.answers[("docker", "info", "--format", "{{json .}}")] = (0, json.dumps(said), None)
+    assert rows(host, **wish) == []
+    assert rows(host, cdi=False) == [
+        ("fail", "docker", "it runs, and shows otherwise: CDI is on", AGAIN, ["docker.service"])
+    ]
+
+
+def test_a_docker_that_does_not_answer_is_neither_broken_nor_fine(node):
+    host = running(node, "docker.service", "/usr/bin/dockerd -H fd://")
+    host.answers[("docker", "info", "--format", "{{json .}}")] = (1, "", "docker failed with exit status 1")
+    why = "whether it uses cdi, cdi_spec_dirs as asked is not known: docker failed with exit status 1"
+    step = "mend that docker info can be run here"
+    assert rows(host, cdi_spec_dirs=["/etc/cdi"]) == [("unknown", "docker", why, step, ["docker.service"])]
+
+
+OURS = "/etc/containerd/conf.d/90-accelerator-ops.toml"
+
+
+def test_what_a_containerd_does_not_tell_is_unknown(node):
+    host = running(node, "containerd.service", "/usr/bin/containerd")
+    assert rows(host) == [], "no file of ours is there"
+    node({OURS: comments(Asked(cdi=True, nri=True, runtimes={"ops": {}}))})
+    ((*off, _), (*unknown, step, unit)) = rows(host)
+    assert off == ["fail", "containerd", "it runs, and shows otherwise: NRI is off", AGAIN]
+    assert unknown[:2] == ["unknown", "containerd"]
+    assert unknown[2].startswith("whether it uses cdi, runtimes as asked is not known: crictl is not run")
+    assert (step, unit) == ("mend that crictl can be run here", ["containerd.service"])
+    host.answers[("crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "info")] = (0, "{}", None)
+    (_, (verdict, _, why, step, _)) = rows(host)
+    assert (verdict, step) == ("unknown", "look at what crictl info prints")
+    assert why == "whether it uses cdi, runtimes as asked is not known: crictl info does not say"
+
+
+def test_of_crio_only_nri_is_known(node):
+    host = running(node, "crio.service", "/usr/bin/crio")
+    node({"/etc/crio/crio.conf.d/90-accelerator-ops.conf": comments(Asked(cdi_spec_dirs=("/a",)))})
+    why = "whether it uses cdi_spec_dirs as asked is not known: the daemon is not asked for it"
+    assert rows(host) == [("unknown", "crio", why, "look at what crio status config prints", ["crio.service"])]
+
+
 def test_what_does_not_run_is_not_asked(node):
     host = node({"/usr/bin/containerd": "", "/usr/bin/crio": "", "/usr/bin/dockerd": "", "/usr/bin/podman": ""})
     for name, seen in registry.here(host).items():
-        found = registry.ask(host, name, seen)
-        assert found is None or set(found.unknown.values()) == {"it does not run"}
+        assert registry.ask(host, name, seen) is None
+        assert unlike(host, Seen({name: seen}), WISH) == []
 
 
 ROOT = """version = 2
