@@ -176,7 +176,7 @@ def test_a_partition_that_is_removed_and_made(
 
 
 FOREIGN = "/etc/cdi/nvidia.json"
-COPIED = f"sed 's/0.5.0/0.6.0/' {NVIDIA} > {FOREIGN}"
+COPIED = f'sed \'s/"rw"/"rwm"/\' {NVIDIA} > {FOREIGN}'
 REFRESH = "/etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.path"
 LISTING = "find {} ! -name lock -printf '%p %m %U:%G %T@ %s %l\\n' | sort > {}".format(" ".join(LISTED), "{}")
 
