@@ -426,7 +426,7 @@ def _with_podman(house: House, tool: Venv) -> str:
 def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], Outcome]]:
     """The layers by name: quick ones first, and the long ones early enough that no lane waits at the end."""
     cores = house.cores if all_cores else list(dict.fromkeys([house.newest, house.oldest]))
-    layers: dict[str, Callable[[House], Outcome]] = {
+    return {
         "ruff": ruff,
         "mypy": mypy,
         "ansible-lint": ansible_lint,
@@ -436,6 +436,7 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
         "unit": unit,
         **{f"sanity-{core}": sanity(core) for core in cores},
         "oldest-python": oldest_python,
+        "vm": vm,
         "crash": crash,
         "cdi": cdi,
         **{f"survey-{core}": survey(core) for core in cores},
@@ -445,9 +446,6 @@ def chosen_layers(house: House, all_cores: bool) -> dict[str, Callable[[House], 
         "prepare": prepare,
         "molecule": molecule,
     }
-    if all_cores:
-        layers["vm"] = vm
-    return layers
 
 
 def main() -> int:
