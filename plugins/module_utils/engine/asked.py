@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
-from ..model.plan import owned
+from ..model.plan import Found, owned
 from .values import EACH, LIST, TRUTH, unfit
 
 OWNED = owned("container_engine")
@@ -59,8 +59,9 @@ def comments(asked: Asked, more: Iterable[str] = ()) -> str:
     return OWNED + "".join(f"{line}\n" for line in lines)
 
 
-def remembered(text: str) -> Asked:
-    """What a file of ours was made for; nothing where the comment is not there or was spoilt."""
+def remembered(ours: Found) -> Asked:
+    """What a file of ours was made for; nothing where the file or its comment is not there, or was spoilt."""
+    text = ours.content.decode("utf-8", "replace")
     line = next((line for line in text.splitlines() if line.startswith(_ASKED)), "")
     try:
         said = json.loads(line[len(_ASKED) :]) if line else {}

@@ -81,13 +81,11 @@ class Seen(NamedTuple):
 def look(host: Host, name: str) -> Optional[Seen]:
     """What is found of a containerd, or None where there is none. Raises ProbeError."""
     kind = KINDS[name]
-    service = services.find(host, kind.services)
-    own = service.argv[0] if service is not None and service.argv and kind.embedded is None else None
-    binary = own or kind.embedded or command.find(host, kind.program)
-    if binary is None or (service is None and not host.exists(binary)):
+    daemon = services.daemon(host, kind)
+    if daemon is None:
         return None
+    service, binary, version = daemon
     root = (None if kind.embedded is not None or service is None else service.flag("--config", "-c")) or kind.config
-    version = services.version(host, binary, kind.packages)
     found = disk.found(host, root)
     if found.state.kind == "link":
         found = found._replace(content=(host.read_bytes(root)[0] or b""))
@@ -270,7 +268,7 @@ def plan(seen: Seen, given: Asked, imports: str) -> Plan:
     """What is to be done. Raises InputError, UnsupportedError, ConflictError, and VerifyError where all is done and the
     daemon shows something else."""
     _usable(seen)
-    asked = given.over(remembered(_text(seen.ours)))
+    asked = given.over(remembered(seen.ours))
     _supported(seen, asked)
     version = seen.config_version
     changes = rules.needed(asked, rules.effective(seen.documents, seen.version, version), seen.version, version)
@@ -316,10 +314,6 @@ def _usable(seen: Seen) -> None:
         if len(several) > 1:
             found = f"one of unknown version, and {len(several)} files with the same tables"
             raise UnsupportedError("configure", seen.name, found, "a known version", "do it on the running node")
-
-
-def _text(found: Found) -> str:
-    return found.content.decode("utf-8", "replace")
 
 
 def _supported(seen: Seen, asked: Asked) -> None:

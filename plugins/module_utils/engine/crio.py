@@ -57,17 +57,16 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of CRI-O, or None where there is none. Raises ProbeError."""
-    service = services.find(host, KIND.services)
-    binary = (service.argv[0] if service is not None and service.argv else None) or KIND.place(host)
-    if binary is None:
+    daemon = services.daemon(host, KIND)
+    if daemon is None:
         return None
+    service = daemon.service
     root = (service.flag("--config", "-c") if service is not None else None) or ROOT
     folder = (service.flag("--config-dir", "-d") if service is not None else None) or FOLDER
     files, problem = tables(host, [root, *(f"{FOLDER}/{name}" for name in host.list(FOLDER).value or ())], OURS, _FORM)
     if folder != FOLDER:
         problem = f"it reads {folder} in place of {FOLDER}"
-    version = services.version(host, binary, KIND.packages)
-    return Seen(service, binary, version, files, disk.found(host, OURS), problem)
+    return Seen(*daemon, files, disk.found(host, OURS), problem)
 
 
 def plan(seen: Seen, given: Asked) -> Plan:
@@ -75,7 +74,7 @@ def plan(seen: Seen, given: Asked) -> Plan:
     if seen.problem is not None:
         expected = f"files that it reads, and drop-ins in {FOLDER}"
         raise InputError("configure", "crio", seen.problem, expected, "mend that, or leave it out of engines")
-    asked = given.over(remembered(seen.ours.content.decode("utf-8", "replace")))
+    asked = given.over(remembered(seen.ours))
     _supported(seen, asked)
     runtime, nri = _needed(seen, asked)
     content = None

@@ -54,12 +54,11 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of Docker, or None where there is none. Raises ProbeError."""
-    service = services.find(host, KIND.services)
-    binary = (service.argv[0] if service is not None and service.argv else None) or KIND.place(host)
-    if binary is None:
+    daemon = services.daemon(host, KIND)
+    if daemon is None:
         return None
+    service, binary, version = daemon
     path = (service.flag("--config-file") if service is not None else None) or CONFIG
-    version = services.version(host, binary, KIND.packages)
     found = disk.found(host, path)
     refusal = None
     if found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:

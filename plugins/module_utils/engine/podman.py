@@ -47,13 +47,12 @@ class Seen(NamedTuple):
 
 def look(host: Host) -> Optional[Seen]:
     """What is found of Podman, or None where there is none. Raises ProbeError."""
-    binary = KIND.place(host)
-    if binary is None:
+    program = services.daemon(host, KIND)
+    if program is None:
         return None
     names = [f"{FOLDER}/{name}" for name in host.list(FOLDER).value or () if name.endswith(".conf")]
     files, problem = tables(host, [*_EARLIER, *names], OURS, _FORM)
-    version = services.version(host, binary, KIND.packages)
-    return Seen(binary, version, files, disk.found(host, OURS), problem)
+    return Seen(program.binary, program.version, files, disk.found(host, OURS), problem)
 
 
 def plan(seen: Seen, given: Asked) -> Plan:
@@ -61,7 +60,7 @@ def plan(seen: Seen, given: Asked) -> Plan:
     if seen.problem is not None:
         step = "mend that, or leave it out of engines"
         raise InputError("configure", "podman", seen.problem, "files that podman reads", step)
-    asked = given.over(remembered(seen.ours.content.decode("utf-8", "replace")))
+    asked = given.over(remembered(seen.ours))
     _supported(seen, asked)
     table = _needed(seen, asked)
     content = None

@@ -13,8 +13,7 @@ from typing import Any, Optional
 from ..host.door import Host
 from ..model.errors import UnsupportedError
 from ..model.plan import Found, Plan
-from .asked import Asked
-from .asked import remembered as asked_in
+from .asked import Asked, remembered
 from .kinds import KINDS
 from .running import Running
 
@@ -91,7 +90,7 @@ def wanted(name: str, seen: Any, asked: Asked) -> Optional[Asked]:
     asked. None where no file of ours is there."""
     if not hasattr(seen, "ours"):
         return _fitting(name, asked)
-    return asked_in(seen.ours.content.decode("utf-8", "replace")) if has_ours(seen) else None
+    return remembered(seen.ours) if has_ours(seen) else None
 
 
 def has_nri(name: str) -> bool:

@@ -13,6 +13,7 @@ from ..codec import unit
 from ..host import command
 from ..host.door import Host
 from ..host.drop_ins import unit_texts
+from .kinds import Kind
 
 _PROPERTIES = "LoadState,ActiveState,ExecStart,KillMode"
 _ASK_SECONDS = 20.0
@@ -36,6 +37,22 @@ class Service(NamedTuple):
     def flag(self, *names: str) -> Optional[str]:
         """The value of an option of the command line."""
         return unit.flag(self.argv, *names)
+
+
+class Daemon(NamedTuple):
+    """An engine that is here: its service, its program, and its version, None where that is unknown."""
+
+    service: Optional[Service]
+    binary: str
+    version: Optional[Version]
+
+
+def daemon(host: Host, kind: Kind) -> Optional[Daemon]:
+    """The service of an engine, and the program that this runs, or else that is installed. None where neither is."""
+    service = find(host, kind.services)
+    own = service.argv[0] if service is not None and service.argv and kind.embedded is None else None
+    binary = own or kind.place(host) or (kind.embedded if service is not None else None)
+    return None if binary is None else Daemon(service, binary, version(host, binary, kind.packages))
 
 
 def find(host: Host, names: Iterable[str]) -> Optional[Service]:

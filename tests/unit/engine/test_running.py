@@ -18,6 +18,7 @@ from ansible_collections.accelerator.ops.plugins.module_utils.engine.running imp
     from_docker,
     otherwise,
 )
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import Found
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase.container_engine import (
     OPTIONS,
     Seen,
@@ -59,7 +60,9 @@ def test_what_it_does_not_say_is_unknown(info):
 
 def test_what_docker_says():
     found = from_docker(json.dumps({"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"runc": {}}}))
-    assert found == Running(True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"}, "look at what docker info prints")
+    assert found == Running(
+        True, ("/etc/cdi",), ("runc",), None, {"nri": "docker info does not say"}, "look at what docker info prints"
+    )
     assert from_docker('{"CDISpecDirs": []}').cdi is False
     assert from_docker("{}").cdi is None
 
@@ -213,13 +216,17 @@ def test_a_change_below_our_file_is_found_without_a_wish(node):
     assert "99-other.toml is read later" in reason
 
 
+def made_for(text):
+    return remembered(Found(content=text.encode()))
+
+
 def test_what_a_file_was_made_for_is_remembered():
     asked = Asked(True, ("/a",), False, {"enable": True}, {"a": {"binary": "/a"}})
-    assert remembered(comments(asked)) == asked
-    assert remembered(comments(Asked(cdi=False))) == Asked(cdi=False)
+    assert made_for(comments(asked)) == asked
+    assert made_for(comments(Asked(cdi=False))) == Asked(cdi=False)
     assert Asked(cdi=True).over(asked) == asked._replace(cdi=True)
     for spoilt in ("", "# asked: {", "# asked: []", '# asked: {"more": 1}', "# asked: " + "[" * 100000):
-        assert remembered(spoilt) == Asked()
+        assert made_for(spoilt) == Asked()
     for spoilt in (
         '{"runtimes": 1}',
         '{"runtimes": {"a": 1}}',
@@ -227,7 +234,7 @@ def test_what_a_file_was_made_for_is_remembered():
         '{"nri_validator": []}',
         '{"cdi": 1}',
     ):
-        assert remembered(f"# asked: {spoilt}") == Asked()
+        assert made_for(f"# asked: {spoilt}") == Asked()
 
 
 def test_a_version_is_asked_for_once_in_a_look(node):
