@@ -126,7 +126,7 @@ plan:
 findings:
   description:
     - What has come over the drop-ins since they were made (C(drift)), and where a daemon that runs shows something else
-      than was asked (C(running), whose C(evidence) is the service). What it does not say is V(unknown), with the reason.
+      than was asked (C(running), with the service as C(evidence)). What it does not say is V(unknown), with the reason.
   returned: O(state=checked)
   type: list
   elements: dict

@@ -134,6 +134,8 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
         if not folder.startswith("/"):
             raise InputError("set", "cdi_spec_dirs", folder, "absolute paths", "write the whole path")
     runtimes = {name: _runtime(name, one) for name, one in (wish["runtimes"] or {}).items()}
+    for option, table in (("nri_validator", wish["nri_validator"]), ("runtimes", runtimes)):
+        _can_be_written(option, table or {})
     return Asked(
         wish["cdi"],
         None if folders is None else tuple(folders),
@@ -141,6 +143,18 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
         wish["nri_validator"],
         None if wish["runtimes"] is None else runtimes,
     )
+
+
+def _can_be_written(option: str, table: Mapping[str, Any]) -> None:
+    if not table:
+        return
+    from ..codec import toml  # where it is needed only
+
+    try:
+        toml.write({option: table})
+    except ValueError as error:
+        expected = "texts, numbers, true, false, lists and dictionaries"
+        raise InputError("set", option, str(error), expected, f"correct {option}") from None
 
 
 def _runtime(name: str, one: Any) -> dict[str, Any]:

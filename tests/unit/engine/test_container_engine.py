@@ -105,6 +105,9 @@ def test_after_its_plan_nothing_is_left_to_do(node, tmp_path, case):
         ({"runtimes": {"a": {"binary": "/x", "args": []}}}, "some of binary, type, options"),
         ({"runtimes": {"a": {"binary": "/x", "options": []}}}, "a dictionary"),
         ({"runtimes": {"a": {"binary": "/x", "type": 1}}}, "the name of a shim"),
+        ({"runtimes": {"a": {"binary": "/x", "options": {"Root": None}}}}, "no value of TOML: None"),
+        ({"runtimes": {1: {"binary": "/x"}}}, "no key: 1"),
+        ({"nri_validator": {"enable": None}}, "cannot set nri_validator: no value of TOML: None"),
         ({"nri": True}, "no engine here"),
     ],
 )
