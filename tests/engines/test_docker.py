@@ -73,7 +73,7 @@ def test_the_daemon_takes_what_is_written(program: Path, tmp_path: Path, text: s
     said = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout
     host.answers[("/usr/bin/dockerd", "--version")] = (0, said, None)
     seen = engine.look(host)
-    assert seen is not None and seen.version is not None and seen.version >= engine.CDI_SINCE
+    assert seen is not None and seen.version is not None and seen.version >= engine.KIND.since.cdi
     steps = engine.plan(seen, WISH).steps
     file.write_bytes(steps[0].new)
     assert verdict(program, file) == ""

@@ -23,10 +23,10 @@ from . import containerd_merge as rules
 from . import service as services
 from .asked import OWNED, VALIDATOR_KEYS, Asked, remembered
 from .containerd_merge import Document
-from .kinds import KINDS, Kind
+from .kinds import KINDS, Kind, Version, has
 from .others import masked
 from .running import Running, from_crictl
-from .service import SHIMS, Service, Version, told
+from .service import SHIMS, Service, told
 from .values import unfit
 
 NAME = "90-accelerator-ops.toml"
@@ -324,13 +324,14 @@ def _supported(seen: Seen, asked: Asked) -> None:
         raise InputError("set", "nri_validator", f"setting {', '.join(strange)}", expected, "correct it")
     if asked.cdi is False:
         _can_turn_off(seen)
+    first = KINDS[seen.name].since
     wants = (
-        (bool(asked.cdi or asked.cdi_spec_dirs), "CDI", rules.CDI_SINCE),
-        (bool(asked.nri), "NRI", rules.NRI_SINCE),
-        (bool(asked.nri_validator), "a validator of NRI", rules.VALIDATOR_SINCE),
+        (bool(asked.cdi or asked.cdi_spec_dirs), "CDI", first.cdi),
+        (bool(asked.nri), "NRI", first.nri),
+        (bool(asked.nri_validator), "a validator of NRI", first.validator),
     )
     for is_wanted, what, since in wants:
-        if is_wanted and seen.version is not None and seen.version < since:
+        if is_wanted and has(seen.version, since) is False:
             step = f"update it, or leave {seen.name} out of engines"
             raise UnsupportedError(
                 "turn on", f"{what} in {seen.name}", told(seen.version), f"{told(since)} or later", step

@@ -16,16 +16,14 @@ from typing import Any, NamedTuple, Optional
 from ..codec import toml
 from ..model.cdi import FOLDERS
 from .asked import Asked, comments
-from .service import Version
+from .kinds import KINDS, Version, has
 from .values import EACH, LIST, table_at
 
 MERGES: Version = (2, 0, 0)
-CDI_SINCE: Version = (1, 7, 0)
 CDI_ALWAYS: Version = (2, 4, 0)
 """From here on ``enable_cdi`` is an unknown key, which the daemon passes over with a warning."""
 
-NRI_SINCE: Version = (1, 7, 0)
-VALIDATOR_SINCE: Version = (2, 2, 0)
+_SINCE = KINDS["containerd"].since
 MIGRATES_EACH: Version = (2, 3, 0)
 """From here on each file is brought to the newest version before it is merged, so that files may differ in it."""
 
@@ -251,13 +249,13 @@ def lacking(asked: Asked, dump: Mapping[str, Any], daemon: Optional[Version]) ->
     """What is asked and is not so in the configuration that the daemon itself says it makes (``config dump``)."""
     tables = tables_of(Document("", dump, version_of(dump, 1)), daemon)
     wanted: Tables = {CRI: {}, NRI: {}}
-    if asked.cdi is not None and daemon is not None and CDI_SINCE <= daemon < CDI_ALWAYS:
+    if asked.cdi is not None and has(daemon, _SINCE.cdi) and not has(daemon, CDI_ALWAYS):
         wanted[CRI]["enable_cdi"] = asked.cdi
     if asked.cdi_spec_dirs:
         wanted[CRI]["cdi_spec_dirs"] = list(asked.cdi_spec_dirs)
     handlers = {name: _handler({}, name, one) for name, one in (asked.runtimes or {}).items()}
     wanted[CRI]["containerd"] = {"runtimes": handlers} if handlers else {}
-    if asked.nri is not None and daemon is not None and daemon >= NRI_SINCE:
+    if asked.nri is not None and has(daemon, _SINCE.nri):
         wanted[NRI]["disable"] = not asked.nri
     wanted[NRI]["default_validator"] = dict(asked.nri_validator or {})
     found = []

@@ -21,20 +21,16 @@ from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import VALIDATOR_KEYS, Asked, comments, remembered
-from .kinds import KINDS
+from .kinds import KINDS, Version, has
 from .others import masked, tables
 from .running import Running
-from .service import Service, Version, told
+from .service import Service, told
 from .values import EACH, LIST, table_at
 
 KIND = KINDS["crio"]
 ROOT = KIND.config
 FOLDER = "/etc/crio/crio.conf.d"
 OURS = f"{FOLDER}/90-accelerator-ops.conf"
-CDI_SINCE: Version = (1, 23, 0)
-NRI_SINCE: Version = (1, 26, 0)
-NRI_ON_SINCE: Version = (1, 30, 0)
-VALIDATOR_SINCE: Version = (1, 34, 0)
 
 _HANDLER_DEFAULT = "runc"
 _OWN_TO_A_RUNTIME = ("runtime_path", "runtime_root", "runtime_config_path")
@@ -98,12 +94,12 @@ def _supported(seen: Seen, asked: Asked) -> None:
         found = f"setting {', '.join(strange)}"
         raise InputError("set", "nri_validator of crio", found, "one that crio has", "leave it out")
     wants = (
-        (bool(asked.cdi), "CDI", CDI_SINCE),
-        (bool(asked.nri), "NRI", NRI_SINCE),
-        (bool(asked.nri_validator), "a validator of NRI", VALIDATOR_SINCE),
+        (bool(asked.cdi), "CDI", KIND.since.cdi),
+        (bool(asked.nri), "NRI", KIND.since.nri),
+        (bool(asked.nri_validator), "a validator of NRI", KIND.since.validator),
     )
     for is_wanted, what, since in wants:
-        if is_wanted and seen.version is not None and seen.version < since:
+        if is_wanted and has(seen.version, since) is False:
             step, expected = "update it, or leave crio out of engines", f"{told(since)} or later"
             raise UnsupportedError("turn on", f"{what} in crio", told(seen.version), expected, step)
 
@@ -132,8 +128,8 @@ def _needed(seen: Seen, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
     handlers = {name: entry for name, entry in handlers.items() if known.get(name) != entry}
     if handlers:
         runtime["runtimes"] = handlers
-    is_on = None if seen.version is None else seen.version >= NRI_ON_SINCE
-    if asked.nri is not None and is_nri.get("enable_nri", is_on) is not asked.nri:
+    is_on = is_nri.get("enable_nri", has(seen.version, KIND.since.nri_on))
+    if asked.nri is not None and is_on is not asked.nri:
         nri["enable_nri"] = asked.nri
     validator = {_validator_key(key): value for key, value in (asked.nri_validator or {}).items()}
     if any(is_nri.get("default_validator", {}).get(key) != value for key, value in validator.items()):

@@ -20,15 +20,13 @@ from ..model.errors import ConflictError, InputError, UnsupportedError
 from ..model.plan import Found, Plan, Restart, file_step
 from . import service as services
 from .asked import Asked
-from .kinds import KINDS
+from .kinds import KINDS, Version, has
 from .running import Running, from_docker
-from .service import SHIMS, Service, Version, told
+from .service import SHIMS, Service, told
 from .values import EACH, LIST, table_at, texts, unfit
 
 KIND = KINDS["docker"]
 CONFIG = KIND.config
-CDI_SINCE: Version = (25, 0, 0)
-CDI_ON_SINCE: Version = (28, 2, 0)
 VALIDATES_SINCE: Version = (23, 0, 0)
 
 _FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir"}
@@ -122,16 +120,16 @@ def _usable(seen: Seen, given: Asked) -> None:
         step = "mend what it names"
         raise InputError("configure", "docker", seen.refusal, "a file that dockerd --validate takes", step)
     wants_cdi = bool(given.cdi or given.cdi_spec_dirs)
-    if wants_cdi and seen.version is not None and seen.version < CDI_SINCE:
-        step, expected = "update it, or leave docker out of engines", f"{told(CDI_SINCE)} or later"
+    if wants_cdi and has(seen.version, KIND.since.cdi) is False:
+        step, expected = "update it, or leave docker out of engines", f"{told(KIND.since.cdi)} or later"
         raise UnsupportedError("turn on", "CDI in docker", told(seen.version), expected, step)
 
 
 def _needed(seen: Seen, config: Mapping[str, Any], asked: Asked) -> list[tuple[tuple[str, ...], Any]]:
     """The keys that must be set, by their path, with their values."""
     found: list[tuple[tuple[str, ...], Any]] = []
-    is_on = None if seen.version is None else seen.version >= CDI_ON_SINCE
-    if asked.cdi is not None and table_at(config, "features").get("cdi", is_on) is not asked.cdi:
+    is_on = table_at(config, "features").get("cdi", has(seen.version, KIND.since.cdi_on))
+    if asked.cdi is not None and is_on is not asked.cdi:
         found.append((("features", "cdi"), asked.cdi))
     if asked.cdi_spec_dirs and (texts(config.get("cdi-spec-dirs")) or FOLDERS) != asked.cdi_spec_dirs:
         found.append((("cdi-spec-dirs",), list(asked.cdi_spec_dirs)))

@@ -19,16 +19,14 @@ from ..model.errors import InputError, UnsupportedError
 from ..model.plan import Found, Plan, file_step
 from . import service as services
 from .asked import Asked, comments, remembered
-from .kinds import KINDS
+from .kinds import KINDS, Version, has
 from .others import masked, tables
-from .service import Version, told
+from .service import told
 from .values import table_at
 
 KIND = KINDS["podman"]
 FOLDER = f"{KIND.config}.d"
 OURS = f"{FOLDER}/accelerator-ops.conf"
-CDI_SINCE: Version = (4, 1, 0)
-DIRS_SINCE: Version = (5, 5, 0)
 
 _EARLIER = ("/usr/share/containers/containers.conf", KIND.config)
 _FORM = {"engine": {"cdi_spec_dirs": ("a list", lambda value: isinstance(value, list)), "runtimes": {}}}
@@ -76,11 +74,11 @@ def _supported(seen: Seen, asked: Asked) -> None:
         raise UnsupportedError("turn off", "CDI in podman", "it has no switch", "an engine with one", step)
     is_other = bool(asked.cdi_spec_dirs) and asked.cdi_spec_dirs != CDI_FOLDERS
     wants = (
-        (bool(asked.cdi), "use CDI in", CDI_SINCE),
-        (is_other, "choose the CDI folders of", DIRS_SINCE),
+        (bool(asked.cdi), "use CDI in", KIND.since.cdi),
+        (is_other, "choose the CDI folders of", KIND.since.dirs),
     )
     for is_wanted, what, since in wants:
-        if is_wanted and seen.version is not None and seen.version < since:
+        if is_wanted and has(seen.version, since) is False:
             step = "update it, or leave podman out of engines"
             raise UnsupportedError(what, "podman", told(seen.version), f"{told(since)} or later", step)
     for name, wanted in (asked.runtimes or {}).items():

@@ -19,8 +19,6 @@ from .running import Running
 
 KNOWN = tuple(KINDS)
 
-_WITH_NRI = ("containerd", "k3s", "rke2", "crio")
-
 
 def _engine(name: str) -> Any:
     """The file of an engine, loaded now; None for a containerd, whose functions take more."""
@@ -77,7 +75,7 @@ def plan(name: str, seen: Any, asked: Asked, imports: str, is_named: bool) -> Pl
 
 def _fitting(name: str, asked: Asked) -> Asked:
     """What of a wish is meant for an engine of this kind."""
-    return asked if name in _WITH_NRI else asked._replace(nri=None, nri_validator=None)
+    return asked if has_nri(name) else asked._replace(nri=None, nri_validator=None)
 
 
 def has_ours(seen: Any) -> bool:
@@ -95,7 +93,7 @@ def wanted(name: str, seen: Any, asked: Asked) -> Optional[Asked]:
 
 def has_nri(name: str) -> bool:
     """Whether an engine of this kind can have NRI at all."""
-    return name in _WITH_NRI
+    return KINDS[name].since.nri is not None
 
 
 def ask(host: Host, name: str, seen: Any) -> Optional[Running]:

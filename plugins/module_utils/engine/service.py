@@ -13,7 +13,7 @@ from ..codec import unit
 from ..host import command
 from ..host.door import Host
 from ..host.drop_ins import unit_texts
-from .kinds import Kind
+from .kinds import Kind, Version
 
 _PROPERTIES = "LoadState,ActiveState,ExecStart,KillMode"
 _ASK_SECONDS = 20.0
@@ -22,8 +22,6 @@ _MAX_STATUS_BYTES = 64 * 1024 * 1024
 
 SHIMS = ("sh", "-c", "cat /proc/[0-9]*/comm 2>/dev/null | grep -qx containerd-shim")
 """Ends with status 0 where a container of containerd or Docker runs: each has a shim, whose name is cut to that."""
-
-Version = tuple[int, int, int]
 
 
 class Service(NamedTuple):

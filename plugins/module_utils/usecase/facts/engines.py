@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Optional
 
 from ...codec import unit
 from ...engine import containerd_merge as rules
-from ...engine import service
-from ...engine.kinds import KINDS, Kind
+from ...engine import kinds, service
+from ...engine.kinds import KINDS, Kind, has
 from ...engine.values import table_at, texts
 from ...host import command
 from ...host.door import Host
@@ -40,7 +40,7 @@ class Read(NamedTuple):
     reasons: Mapping[str, str]
 
 
-Version = Optional[service.Version]
+Version = Optional[kinds.Version]
 
 
 class Here(NamedTuple):
@@ -175,7 +175,7 @@ def _containerd(host: Host, path: str, _folder: str, version: Version) -> Read:
     tables = rules.effective(documents, version, config_version or 2)
     cri, nri = tables[rules.CRI], tables[rules.NRI]
     is_new = version >= rules.MERGES if version is not None else True if (config_version or 0) > 2 else None
-    if version is not None and version < rules.CDI_SINCE:
+    if has(version, KINDS["containerd"].since.cdi) is False:
         return Read(False, (), False, config_version, reasons)
     unset = f"not set in {path}, and the version that has the default is unknown"
     reasons.update(cdi_enabled=unset, nri_enabled=unset, cdi_spec_dirs=f"cdi_spec_dirs is no list of texts in {path}")
@@ -247,10 +247,11 @@ def _crio(host: Host, path: str, folder: str, version: Version) -> Read:
         "cdi_spec_dirs": f"cdi_spec_dirs is no list of texts in {path}",
         "config_version": "its configuration has no versions",
     }
+    since = KINDS["crio"].since
     return Read(
-        None if version is None else version >= (1, 23, 0),
+        has(version, since.cdi_on),
         texts(runtime.get("cdi_spec_dirs", FOLDERS)),
-        _truth(nri.get("enable_nri", None if version is None else version >= (1, 30, 0))),
+        _truth(nri.get("enable_nri", has(version, since.nri_on))),
         None,
         reasons,
     )
@@ -266,9 +267,9 @@ def _podman(host: Host, path: str, folder: str, version: Version) -> Read:
         "cdi_spec_dirs": f"cdi_spec_dirs is no list of texts in {path}",
         "config_version": "its configuration has no versions",
     }
-    has_setting = version is None or version >= (5, 5, 0)
-    dirs = engine.get("cdi_spec_dirs", FOLDERS) if has_setting else FOLDERS
-    return Read(None if version is None else version >= (4, 1, 0), texts(dirs), False, None, reasons)
+    since = KINDS["podman"].since
+    dirs = FOLDERS if has(version, since.dirs) is False else engine.get("cdi_spec_dirs", FOLDERS)
+    return Read(has(version, since.cdi_on), texts(dirs), False, None, reasons)
 
 
 def _docker(host: Host, path: str, _folder: str, version: Version) -> Read:
@@ -287,10 +288,10 @@ def _docker(host: Host, path: str, _folder: str, version: Version) -> Read:
         "config_version": "its configuration has no versions",
     }
     whole = whole if isinstance(whole, dict) else {}
-    if version is not None and version < (25, 0, 0):
+    since = KINDS["docker"].since
+    if has(version, since.cdi) is False:
         return Read(False, (), None, None, reasons)
-    default = None if version is None else version >= (28, 2, 0)
-    cdi = _truth(table_at(whole, "features").get("cdi", default))
+    cdi = _truth(table_at(whole, "features").get("cdi", has(version, since.cdi_on)))
     return Read(cdi, texts(whole.get("cdi-spec-dirs", FOLDERS)), None, None, reasons)
 
 
