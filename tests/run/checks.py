@@ -228,7 +228,10 @@ def crash(house: House) -> Outcome:
     if lack:
         return Outcome(0, 0, not_run=lack)
     tool = house.develop()
-    status, text = run([tool.program("python"), "-m", "pytest", "-q", "tests/crash"], house.test_environment(tool))
+    command = [tool.program("python"), "-m", "pytest", "-q", "tests/crash"]
+    if os.environ.get("ACCELERATOR_OPS_WHOLE"):  # two hours and more by one process
+        command += ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+    status, text = run(command, house.test_environment(tool))
     tried = re.findall(r"^  (kills|states after a power cut|seeded faults found): (\d+)$", text, re.MULTILINE)
     return pytest_outcome(status, text)._replace(note=", ".join(f"{count} {name}" for name, count in tried))
 
