@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, accelerator.ops contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs the module of the same name, and leaves what it saw on the control host when ``report_dir`` is set.
+"""Runs the modules that only read, and leaves facts on the control host when ``report_dir`` is set (routed in
+``meta/runtime.yml``).
 
 The facts of many hosts reach the report as files: ``hostvars`` of a thousand hosts in one task are slow.
 """
@@ -14,7 +15,7 @@ from typing import Any, Optional
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import arguments, one_line, outcome, plain
 from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir, facts_name
 
 
@@ -32,16 +33,17 @@ class ActionModule(ActionBase):
         return result
 
     def _look(self, variables: dict[str, Any]) -> dict[str, Any]:
-        named = self._task.args.get("report_dir")
+        given = arguments(self._task.args, variables, self._templar.template)
+        named = given.get("report_dir")
         if not named:
-            return self._execute_module(task_vars=variables)
+            return self._execute_module(module_name=self._task.action, module_args=given, task_vars=variables)
         folder, host = ReportDir(str(named)), str(variables["inventory_hostname"])
-        root = str(self._task.args.get("root") or "/")
+        root = str(given.get("root") or "/")
         folder.claim()
         # what an earlier run left must not outlive a controller that dies in the next lines
         folder.remove(facts_name(host))
         try:
-            result: dict[str, Any] = self._execute_module(task_vars=variables)
+            result: dict[str, Any] = self._execute_module(module_args=given, task_vars=variables)
         except AnsibleError as error:
             code = "unreachable" if isinstance(error, AnsibleConnectionFailure) else "probe"
             folder.write_host(host, {"root": root, "error": {"code": code, "message": one_line(str(error))}})

@@ -16,7 +16,7 @@ from typing import Any, Optional
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.accelerator.ops.plugins.plugin_utils import this_run
-from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import one_line, outcome, plain
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import arguments, one_line, outcome, plain
 from ansible_collections.accelerator.ops.plugins.plugin_utils.report_dir import ReportDir
 
 _TOLD = (
@@ -42,13 +42,13 @@ class ActionModule(ActionBase):
 
     def _reported(self, variables: dict[str, Any]) -> dict[str, Any]:
         """The call, with its result left for the report. A folder that cannot be used stops it before it is done."""
-        arguments = {**self._task.args}
-        named = arguments.pop("report_dir", None)
+        given = arguments(self._task.args, variables, self._templar.template)
+        named = given.pop("report_dir", None)
         if not named or self._task.async_val:
-            return self._owned(arguments, variables)
+            return self._owned(given, variables)
         folder, host = ReportDir(str(named)), str(variables["inventory_hostname"])
         folder.claim()
-        result = self._owned(arguments, variables)
+        result = self._owned(given, variables)
         told = {name: plain(result[name]) for name in _TOLD if name in result}
         if result.get("failed") or result.get("unreachable"):
             told["message"] = one_line(str(result.get("msg") or "no message"))
@@ -57,26 +57,26 @@ class ActionModule(ActionBase):
             {
                 **told,
                 "module": str(self._task.action).rpartition(".")[2],
-                "root": str(arguments.get("root") or "/"),
+                "root": str(given.get("root") or "/"),
                 "is_check": bool(self._task.check_mode),
                 "is_done": not (result.get("failed") or result.get("unreachable")),
             },
         )
         return result
 
-    def _owned(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+    def _owned(self, given: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """The call by this run, after what a run that is over has left."""
-        arguments["run"] = arguments.get("run") or this_run.name(variables, os.environ)
-        result = self._call(arguments, variables)
+        given["run"] = given.get("run") or this_run.name(variables, os.environ)
+        result = self._call(given, variables)
         owner = _owner(result)
         if owner is not None and not self._task.async_val and this_run.is_over(owner):
-            result = self._call({**arguments, "dead_run": owner}, variables)
+            result = self._call({**given, "dead_run": owner}, variables)
         return result
 
-    def _call(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, given: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = self._execute_module(
             module_name=self._task.action,
-            module_args=arguments,
+            module_args=given,
             task_vars=variables,
             wrap_async=self._task.async_val,
         )

@@ -14,7 +14,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ProbeError
 from ansible_collections.accelerator.ops.plugins.plugin_utils.destination import Destination
-from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import outcome
+from ansible_collections.accelerator.ops.plugins.plugin_utils.edge import arguments, outcome
 
 
 class ActionModule(ActionBase):
@@ -35,7 +35,8 @@ class ActionModule(ActionBase):
         # without one the module says what is missing
         in_folder = quote(str(variables["inventory_hostname"]), safe="", errors="surrogatepass") + ".tar.gz"
         dest = Destination(str(named), in_folder, "recording") if named else None
-        result: dict[str, Any] = self._execute_module(task_vars=variables)
+        given = arguments(self._task.args, variables, self._templar.template)
+        result: dict[str, Any] = self._execute_module(module_args=given, task_vars=variables)
         text = result.pop("archive", None)
         if result.get("failed") or result.get("skipped") or result.get("unreachable") or dest is None:
             return result

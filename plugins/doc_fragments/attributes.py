@@ -33,6 +33,7 @@ options:
     description:
       - The tree that stands for the node, such as a machine model laid out, a recording, or a mounted disk.
       - With another root than V(/) nothing is asked of the running kernel.
+      - Where it is not set and the host has the variable C(accelerator_root), that is taken.
     type: path
     default: /
 attributes:
@@ -75,6 +76,7 @@ options:
     description:
       - The tree that stands for the node, such as a chroot of a golden image, a mounted disk, or a machine model laid
         out. With another root than V(/) only files are changed; what needs the running kernel is listed as C(deferred).
+      - Where it is not set and the host has the variable C(accelerator_root), that is taken.
     type: path
     default: /
   commit:

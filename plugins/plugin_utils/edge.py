@@ -21,6 +21,17 @@ def outcome(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         return {"failed": True, "msg": str(error), "error": error.as_dict()}
 
 
+def arguments(task: Mapping[str, Any], variables: Mapping[str, Any], template: Callable[[Any], Any]) -> dict[str, Any]:
+    """The options of a task. Where it names no root, that is the host's ``accelerator_root``, if it has one.
+
+    Such a host stands for another machine: without this, a task that forgets it acts on the control host.
+    """
+    named = dict(task)
+    if named.get("root") is None and variables.get("accelerator_root") is not None:
+        named["root"] = template(variables["accelerator_root"])
+    return named
+
+
 def plain(value: Any) -> Any:
     """A value of Ansible as plain JSON data: its strings and mappings carry more than their text."""
     if isinstance(value, Mapping):

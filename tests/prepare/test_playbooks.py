@@ -119,6 +119,15 @@ def test_all_parts_are_given_back_and_come_again(tmp_path: Path) -> None:
     assert tree.listing() == after
 
 
+def test_a_task_that_names_no_root_has_that_of_its_host(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, "amd-mi300x-8gpu")
+    done = tree.play(str(HERE / "plays" / "no_root.yml"))
+    assert "nouveau" in (tree.read(BLACKLIST) or ""), done.output
+    assert done.of("placement_info")["status"] == "ok", "this machine has no eight devices"
+    here, named = (row for row in done.tasks if row["action"] == "accelerator.ops.generation_info")
+    assert here["status"] == "ok" and "/nowhere" in named["msg"]
+
+
 def test_engines_are_asked_before_the_commit(tree: Tree) -> None:
     verify = str(HERE / "plays" / "verify.yml")
     refused = tree.play(verify, accelerator_engines={"engines": ["docker"]})

@@ -156,13 +156,13 @@ def test_what_a_containerd_does_not_tell_is_unknown(node):
     host = running(node, "containerd.service", "/usr/bin/containerd")
     assert rows(host) == [], "no file of ours is there"
     node({OURS: comments(Asked(cdi=True, nri=True, runtimes={"ops": {}}))})
-    ((*off, _), (*unknown, step, unit)) = rows(host)
+    ((*off, _unit), (*unknown, step, unit)) = rows(host)
     assert off == ["fail", "containerd", "it runs, and shows otherwise: NRI is off", AGAIN]
     assert unknown[:2] == ["unknown", "containerd"]
     assert unknown[2].startswith("whether it uses cdi, runtimes as asked is not known: crictl is not run")
     assert (step, unit) == ("mend that crictl can be run here", ["containerd.service"])
     host.answers[("crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "info")] = (0, "{}", None)
-    (_, (verdict, _, why, step, _)) = rows(host)
+    (_off, (verdict, _subject, why, step, _unit)) = rows(host)
     assert (verdict, step) == ("unknown", "look at what crictl info prints")
     assert why == "whether it uses cdi, runtimes as asked is not known: crictl info does not say"
 
