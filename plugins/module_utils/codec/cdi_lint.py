@@ -83,7 +83,7 @@ class Observed(NamedTuple):
     """What was seen on the node beside the specs.
 
     A path that ``files`` does not have was not looked at. ``majors`` are the numbers in ``/proc/devices`` with the
-    names of their drivers, for ``char`` and for ``block``; None: not known.
+    names of their drivers, for ``char`` and for ``block``; None: not known. ``next_step`` is that of a missing spec.
     """
 
     files: Mapping[str, File] = {}
@@ -91,6 +91,7 @@ class Observed(NamedTuple):
     engines: tuple[Engine, ...] = ()
     drivers: tuple[Driver, ...] = ()
     expected: tuple[Expected, ...] = ()
+    next_step: str = "make one, with cdi_spec"
 
 
 class Finding(NamedTuple):
@@ -411,7 +412,7 @@ def _drift(reads: Sequence[_Read], node: Observed) -> Iterator[Finding]:
         if not mine:
             if expected.units and is_all_known:
                 reason = "no spec has devices of this kind"
-                yield Finding("drift", "fail", expected.kind, reason, "make one, with cdi_spec")
+                yield Finding("drift", "fail", expected.kind, reason, node.next_step)
             continue
         named = {device.name for one in mine if one.spec is not None for device in one.spec.devices}
         for unit in expected.units if is_all_known else ():

@@ -9,7 +9,7 @@ where the specs are what the program would make now.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from ..codec import cdi
@@ -18,7 +18,7 @@ from ..engine.cdi_loader import embedded_loader
 from ..host import disk
 from ..host.door import Host
 from ..model.call import Call, Outcome
-from ..model.cdi import Engine
+from ..model.cdi import OURS, Engine
 from ..model.errors import ConflictError, InputError, OpsError, ProbeError, UnsupportedError
 from ..model.plan import ABSENT, Derived, Found, PathStep, Plan, Proof, State, file_step
 from ..vendor import cdi as vendor
@@ -26,7 +26,7 @@ from ..vendor.permissions import known
 from . import cdi_files, cdi_specs
 from .cdi_files import LINKS, NAME, PROGRAM
 from .cdi_specs import Asked, Look
-from .facts import engines
+from .facts import engines, owners
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "makers": {"type": "list", "elements": "str"},
@@ -106,8 +106,7 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     if _is_nothing_here(seen, asked):
         return Plan()
     if seen.python is None and not seen.is_live:
-        why = "no Python in this root for the program that makes them; install python3 there"
-        return Plan(deferred=(f"CDI specs: {why}",))
+        return Plan(deferred=(f"CDI specs: {cdi_files.NO_PYTHON}; install python3 there",))
     blockers = tuple(_blockers(seen, asked))
     if blockers:
         return Plan(blockers=blockers)
@@ -136,8 +135,9 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
 
 def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
     if seen.python is None:
+        expected = "/usr/bin/python3 that leads to a python3.N"
         yield UnsupportedError(
-            "make", "CDI specs", "no Python 3.9 or newer of the system's own", "/usr/bin/python3", "install python3"
+            "make", "CDI specs", "no Python 3.9 or newer of the system's own", expected, "install python3"
         )
     for one in seen.looks or ():
         subject = f"the CDI spec of {one.maker}"
@@ -148,7 +148,7 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
         elif one.foreign:
             kind = one.needs[0].kind
             step = f"remove it and what makes it, or leave {one.maker} out of makers"
-            found = f"{', '.join(one.foreign)} with the same kind {kind}"
+            found = f"{', '.join(map(_with_owner, one.foreign))} with the same kind {kind}"
             yield ConflictError("make", subject, found, "one file for each kind", step, {"paths": list(one.foreign)})
         elif one.failure is not None:
             is_absent = one.failure.endswith("is not installed")
@@ -158,6 +158,11 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
         if there.state.kind not in ("file", "absent"):
             yield ConflictError("make", path, f"a {there.state.kind}", "a file or none", "remove it")
     yield from _too_new(seen, asked)
+
+
+def _with_owner(path: str) -> str:
+    owner = owners.of_spec(path.rpartition("/")[2])
+    return path if owner in (None, OURS) else f"{path} of {owner}"
 
 
 def _too_new(seen: Seen, asked: Asked) -> Iterator[OpsError]:
@@ -261,18 +266,29 @@ def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     asked = _asked(wish)
     seen = observe(host, wish)
     found: list[Finding] = []
-    for blocker in _blockers(seen._replace(python=seen.python or "none"), asked):  # whatever could make specs
-        verdict = "info" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
+    blockers = tuple(_blockers(seen._replace(python=seen.python or "none"), asked))  # whatever could make specs
+    for blocker in blockers:
+        verdict = "warn" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
         found.append(Finding("spec", verdict, blocker.subject, blocker.found, blocker.next_step))
+    step = _next_step(seen, blockers)
     if seen.looks is None:
         found.append(Finding("spec", "unknown", "CDI specs", "this root does not tell which devices there are"))
     else:
         for one in _specs(seen, asked, cdi_specs.wanted(seen.looks, asked)):
-            found.append(Finding("spec", "fail", one.key, one.why, "make them again with state present"))
+            found.append(Finding("spec", "fail", one.key, one.why, step))
     for look_at in seen.looks or ():
         maker = look_at.maker
         found += [Finding("spec", "warn", maker, f"{path} is not there", "see its driver") for path in look_at.missing]
         notes = [note for needs in look_at.needs for note in needs.notes if needs.units]
         found += [Finding("spec", "info", maker, note) for note in notes]
-    found += cdi_checks.observe(host, asked.directory, seen.looks or (), seen.engines)
+    found += cdi_checks.observe(host, asked.directory, seen.looks or (), seen.engines, step)
     return [{**one._asdict(), "evidence": list(one.evidence)} for one in found]
+
+
+def _next_step(seen: Seen, blockers: Sequence[OpsError]) -> str:
+    """What to do where a spec is missing or stale, other than what ``present`` would refuse or defer."""
+    if blockers:
+        return f"first see what stands in the way of {blockers[0].subject}"
+    if seen.python is None:
+        return "install python3 in this root first"
+    return "make them again with state present"

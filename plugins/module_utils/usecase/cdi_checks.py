@@ -21,15 +21,18 @@ from .facts import kernel, owners
 _KINDS = ("file", "dir", "char", "block", "fifo", "socket")
 
 
-def observe(host: Host, directory: str, looks: Sequence[Look], engines: tuple[Engine, ...]) -> tuple[Finding, ...]:
-    """The findings of the lint over all specs of this node."""
+def observe(
+    host: Host, directory: str, looks: Sequence[Look], engines: tuple[Engine, ...], next_step: str
+) -> tuple[Finding, ...]:
+    """The findings of the lint over all specs of this node. ``next_step`` is that of a spec which is not there."""
     folders = (directory, *(folder for engine in engines for folder in engine.folders))
     engines = tuple(_with_our_names(host, engines, (*FOLDERS, *folders)))
     files = tuple(_spec_files(host, folders))
     paths = {*cdi_lint.host_paths(files), *(path for one in looks for needs in one.needs for path in needs.required)}
     seen = {path: file for path, file in ((path, _file(host, path)) for path in sorted(paths)) if file is not None}
     majors = _majors(host) if host.is_node else None
-    return cdi_lint.lint(files, Observed(seen, majors, engines, tuple(_drivers(host)), tuple(_expected(looks))))
+    expected = tuple(_expected(looks))
+    return cdi_lint.lint(files, Observed(seen, majors, engines, tuple(_drivers(host)), expected, next_step))
 
 
 def _with_our_names(host: Host, engines: Sequence[Engine], folders: Sequence[str]) -> Iterator[Engine]:

@@ -43,6 +43,8 @@ _PYTHONS = ("/usr/bin/python3", *(f"/usr/bin/python3.{minor}" for minor in range
 _MINOR = re.compile(r"/python3\.([0-9]+)\Z")
 _OLDEST = 9
 
+NO_PYTHON = "no Python 3.9 or newer in this root (/usr/bin/python3 must lead to a python3.N)"
+
 _SERVICE = """\
 [Unit]
 Description=Make the CDI specs of accelerators

@@ -320,6 +320,7 @@ def test_a_folder_with_two_names_is_looked_at_once(node):
             "/usr/bin/python3.9",
         ),
         ({"/usr/bin/python3.8": "", "/usr/bin/python3": ("link", "python3.8")}, None),
+        ({"/usr/bin/python3": ""}, None),
     ],
 )
 def test_the_interpreter_is_the_systems_own(node, files, found):
@@ -363,8 +364,40 @@ def test_a_check_lints_what_others_made(node):
     device = {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/gone"}]}}
     files = {"/etc/cdi/theirs.json": json.dumps({**other, "devices": [device]}), "/dev/accel/accel0": ""}
     found = told(node({**GAUDI, **files, "/.accelerator-manifest.json": nodes_of(0)}))
-    assert found[0][:3] == ("spec", "info", "the CDI spec of habana")
+    assert found[0][:3] == ("spec", "warn", "the CDI spec of habana")
     assert any(row[1:3] == ("fail", "/etc/cdi/theirs.json") and "/dev/gone" in row[3] for row in found)
+
+
+PYTHONS = {"/usr/bin/python3.11": "", "/usr/bin/python3": ("link", "python3.11")}
+DIRECTORY = {"/etc/cdi/accelerator-amd.json/x": ""}
+
+
+@pytest.mark.parametrize(
+    ("more", "step"),
+    [
+        (PYTHONS, "make them again with state present"),
+        ({"/usr/bin/python3": ""}, "install python3 in this root first"),
+        ({**PYTHONS, **DIRECTORY}, "first see what stands in the way of /etc/cdi/accelerator-amd.json"),
+    ],
+)
+def test_the_next_step_of_a_check_is_one_that_present_does_not_refuse(node, more, step):
+    host = node({**GAUDI, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": "", **more})
+    wish = {**WISH, "state": "checked", "on_conflict": "refuse"}
+    rows = [row for row in usecase.checked(host, wish) if row["subject"] in ("CDI specs", "intel.com/gaudi")]
+    assert [(row["check"], row["next_step"]) for row in rows] == [("spec", step), ("drift", step)]
+    plan = usecase.decide(usecase.observe(host, wish), wish)
+    assert bool(plan.derived) == (step == "make them again with state present")
+    assert bool(plan.blockers) == step.startswith("first see")
+
+
+def test_what_present_refuses_is_no_mere_information(node):
+    owner = {"/etc/cdi/gaudi.json": json.dumps({"kind": "intel.com/gaudi"})}
+    host = node({**GAUDI, **PYTHONS, **owner, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
+    wish = {**WISH, "state": "checked", "on_conflict": "refuse"}
+    refused = [one.found for one in usecase.decide(usecase.observe(host, wish), wish).blockers]
+    rows = {row["reason"]: row["verdict"] for row in usecase.checked(host, wish)}
+    assert refused == ["/etc/cdi/gaudi.json with the same kind intel.com/gaudi"]
+    assert [rows[reason] for reason in refused] == ["warn"]
 
 
 def test_a_check_where_the_devices_are_unknown(node):
