@@ -186,7 +186,8 @@ def test_anothers_spec_with_our_names(mig: Machine) -> None:
     healed = (f"rm {FOREIGN}", "checked", "make", "checked")
     _made, two, refused, left, over, said, right = mig.drift("present", COPIED, *steps, *healed)
     mine, *others = found(two)
-    assert mine == f"info spec the CDI spec of nvidia: {FOREIGN} with the same kind nvidia.com/gpu"
+    theirs = f"{FOREIGN} of NVIDIA Container Toolkit with the same kind nvidia.com/gpu"
+    assert mine == f"warn spec the CDI spec of nvidia: {theirs}"
     assert any(row.startswith(f"fail duplicate {NVIDIA}: ") and FOREIGN in row for row in others)
     assert refused["failed"]
     assert refused["error"]["code"] == "conflict"
@@ -206,7 +207,7 @@ def test_another_tool_that_makes_the_specs(mig: Machine) -> None:
     assert refused["error"]["code"] == "conflict"
     assert refused["error"]["details"]["owner"] == "nvidia-cdi-refresh"
     assert "systemctl disable --now nvidia-cdi-refresh.path" in refused["msg"]
-    assert found(checked)[0].startswith("info spec the CDI spec of nvidia: nvidia-cdi-refresh makes it here")
+    assert found(checked)[0].startswith("warn spec the CDI spec of nvidia: nvidia-cdi-refresh makes it here")
     assert made["changed"]
 
 
