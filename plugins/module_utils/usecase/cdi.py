@@ -291,4 +291,6 @@ def _next_step(seen: Seen, blockers: Sequence[OpsError]) -> str:
         return f"first see what stands in the way of {blockers[0].subject}"
     if seen.python is None:
         return "install python3 in this root first"
+    if not seen.is_live:
+        return "run state present, and they are made at the next boot"
     return "make them again with state present"

@@ -375,7 +375,7 @@ DIRECTORY = {"/etc/cdi/accelerator-amd.json/x": ""}
 @pytest.mark.parametrize(
     ("more", "step"),
     [
-        (PYTHONS, "make them again with state present"),
+        (PYTHONS, "run state present, and they are made at the next boot"),
         ({"/usr/bin/python3": ""}, "install python3 in this root first"),
         ({**PYTHONS, **DIRECTORY}, "first see what stands in the way of /etc/cdi/accelerator-amd.json"),
     ],
@@ -386,8 +386,14 @@ def test_the_next_step_of_a_check_is_one_that_present_does_not_refuse(node, more
     rows = [row for row in usecase.checked(host, wish) if row["subject"] in ("CDI specs", "intel.com/gaudi")]
     assert [(row["check"], row["next_step"]) for row in rows] == [("spec", step), ("drift", step)]
     plan = usecase.decide(usecase.observe(host, wish), wish)
-    assert bool(plan.derived) == (step == "make them again with state present")
+    assert bool(plan.steps) == step.startswith("run state present")
     assert bool(plan.blockers) == step.startswith("first see")
+
+
+def test_the_next_step_of_a_check_on_a_node_that_runs(node):
+    host = node({**GAUDI, **PYTHONS, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
+    seen = usecase.observe(host, {**WISH, "state": "checked"})
+    assert usecase._next_step(seen._replace(is_live=True), ()) == "make them again with state present"
 
 
 def test_what_present_refuses_is_no_mere_information(node):
