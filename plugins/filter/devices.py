@@ -30,8 +30,8 @@ options:
     required: true
   expression:
     description:
-      - A JMESPath expression over one device. The fields are described in C(docs/facts.md); C(firmware) and C(unknown)
-        have the keys that a device has.
+      - A JMESPath expression over one device. C(firmware) and C(unknown) have the keys that a device has. The
+        fields are described in U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/facts.md).
       - Text stands in single quotes, a number in backticks.
     type: str
     required: true

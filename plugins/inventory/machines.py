@@ -40,7 +40,9 @@ options:
     elements: str
     default: []
   this_machine:
-    description: Whether the machine that Ansible runs on is a host too, as C(this-machine).
+    description:
+      - Whether the machine that Ansible runs on is a host too, as C(this-machine). It is no model; the playbooks
+        C(prepare) and C(rollback) change it.
     type: bool
     default: false
   cache_dir:
@@ -50,15 +52,20 @@ options:
 """
 
 EXAMPLES = r"""
-# Two models, one of them your own, trees that were captured on real machines, and the machine that Ansible runs on.
-# Without models it is every model of the collection. The name of the file ends in machines.yml.
+# Two models of the collection; without models it is every one. The name of the file ends in machines.yml.
 plugin: accelerator.ops.machines
 models:
   - nvidia-hgx-h100-8gpu
+  - amd-mi300x-8gpu
+
+---
+# A model of your own, trees that were captured on real machines, and the machine that Ansible runs on.
+plugin: accelerator.ops.machines
+models:
   - models/our-node.yml
 trees:
   - captures
-this_machine: true
+this_machine: true # the control host itself: prepare and rollback change it
 """
 
 import glob

@@ -52,7 +52,9 @@ ansible_facts:
   type: dict
   contains:
     accelerators:
-      description: The document, schema 1. Each section and field is described in C(docs/facts.md).
+      description:
+        - The document, schema 1. Each section and field is described in
+          U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/facts.md).
       type: dict
       sample:
         schema: 1

@@ -17,7 +17,8 @@ description:
   - Where a maker's generator is installed, it makes the spec with its hooks, and names that it does not give are added.
   - A spec has the lowest C(cdiVersion) that its fields need. Where an engine on the node accepts less, the module fails
     before it changes anything.
-  - What is in a spec of each maker, and what is not, is told in C(docs/cdi.md).
+  - What is in a spec of each maker, and what is not, is told in
+    U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/cdi.md).
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:
@@ -61,9 +62,10 @@ extends_documentation_fragment:
 notes:
   - Another file with the same kind is a conflict, whoever made it, since a name that is in two files resolves to
     nothing, or to the other one. So is another tool that makes a maker's specs on this node, such as
-    C(nvidia-cdi-refresh) or the NVIDIA GPU Operator. The error names it and its own switch.
-  - In another root than V(/) only the program and its units are written, where it has a Python. The specs make
-    themselves at the first boot.
+    C(nvidia-cdi-refresh) or the NVIDIA GPU Operator. The error names it and its own switch. To keep
+    theirs, leave the maker out of O(makers).
+  - In another root than V(/) only the program and its units are written, where it has a Python from 3.9 on
+    (C(/usr/bin/python3) leads to a C(python3.N)). The specs make themselves at the first boot.
 seealso:
   - module: accelerator.ops.accelerator_facts
   - module: accelerator.ops.device_permissions
@@ -107,7 +109,9 @@ plan:
       undo: derived
       why: /etc/cdi/accelerator-nvidia.json is not there
 findings:
-  description: What is wrong with the specs, whoever made them.
+  description:
+    - What is wrong with the specs, whoever made them, and what stands in the way of ours.
+    - V(fail) is wrong now, V(warn) may be, V(info) is told only, V(unknown) could not be judged.
   returned: O(state=checked)
   type: list
   elements: dict

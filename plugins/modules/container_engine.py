@@ -19,7 +19,8 @@ description:
     table that it stands in for, says whose that is, and follows it at the next run.
   - Where an engine can judge its configuration (C(containerd config dump), C(dockerd --validate)), it does, before and
     after the change and before any restart; what it does not take, or shows otherwise, is taken back.
-  - The files of each engine, their rules and what is refused are told in C(docs/container-engine.md).
+  - The files of each engine, their rules and what is refused are told in
+    U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/container-engine.md).
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:

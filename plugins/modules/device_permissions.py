@@ -19,7 +19,7 @@ description:
   - For device files that udev does not make, the links in C(/dev/char) are made that keep containers from losing their
     devices at C(systemctl daemon-reload).
   - A group that is not there is created as a system group. What is covered, and what is not, is told in
-    C(docs/device-permissions.md).
+    U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/device-permissions.md).
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:

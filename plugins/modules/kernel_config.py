@@ -16,7 +16,8 @@ description:
   - An option that is not set is not managed, and leaves everything as it is. One that is set is the whole of it in the
     collection's own file; an empty one removes that file.
   - Values of the running kernel are set at once where it takes them; RV(reboot_reasons) has the rest.
-  - What each option writes, and how the way back to the previous kernel is kept, is in C(docs/kernel-config.md).
+  - What each option writes, and how the way back to the previous kernel is kept, is in
+    U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/kernel-config.md).
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:

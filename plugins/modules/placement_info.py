@@ -14,7 +14,7 @@ description:
   - A set is better by its fabric first (NVLink, XGMI, scale-up links), then by distance on PCIe, then by NUMA. Equal
     sets come in the order of their ids, so that two runs on an unchanged node answer the same.
   - What is not known makes a set worse and is named in RV(placements[].unknown); nothing is guessed. The rules are in
-    C(docs/placement.md).
+    U(https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/placement.md).
 author:
   - accelerator.ops contributors (@accelerator-ops)
 options:

@@ -49,6 +49,7 @@ _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}):([0-9a-f]{2})")
 _IDS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_KEYS = "https://github.com/accelerator-ops/accelerator.ops/blob/main/docs/machine-models.md"
 
 _FUNCTION_KEYS_TEXT = (
     "id subsystem class revision numa link driver iommu_group sriov vf_of aer acs empty "
@@ -73,7 +74,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
 def parse(mapping: Any) -> Machine:
     """The machine that a model's mapping describes. Raises InputError with one line for anything unclear."""
     if not isinstance(mapping, Mapping):
-        raise _error("", "the model", "is no mapping", "keys and values", "see docs/machine-models.md")
+        raise _error("", "the model", "is no mapping", "keys and values", f"see {_KEYS}")
     name = mapping.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _error("", "name", f"is {name!r}", "a name of letters, digits and .-_+", "give the model a name")
