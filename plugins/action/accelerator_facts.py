@@ -33,10 +33,10 @@ class ActionModule(ActionBase):
         return result
 
     def _look(self, variables: dict[str, Any]) -> dict[str, Any]:
-        given = arguments(self._task.args, variables, self._templar.template)
+        given = arguments(self._task.args, variables, lambda value: self._templar.template(value))
         named = given.get("report_dir")
         if not named:
-            return self._execute_module(module_name=self._task.action, module_args=given, task_vars=variables)
+            return self._execute_module(module_args=given, task_vars=variables)
         folder, host = ReportDir(str(named)), str(variables["inventory_hostname"])
         root = str(given.get("root") or "/")
         folder.claim()

@@ -30,7 +30,7 @@ def run(dest, archive=b"archive", check=False, result=None, host="gpu-17"):
     plugin = machine_recording.ActionModule.__new__(machine_recording.ActionModule)
     plugin._task = Task({"dest": dest} if dest else {}, check)
     answer = {"archive": base64.b64encode(archive).decode(), "files": 3} if result is None else result
-    plugin._execute_module = lambda task_vars: dict(answer)
+    plugin._execute_module = lambda **_given: dict(answer)
     return plugin._record({"inventory_hostname": host})
 
 

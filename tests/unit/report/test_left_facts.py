@@ -23,7 +23,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 5, in main\
 def left_by(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     plugin = ActionModule.__new__(ActionModule)
     plugin._task = SimpleNamespace(args={"report_dir": str(folder)})
-    plugin._execute_module = lambda task_vars: dict(result)
+    plugin._execute_module = lambda **_given: dict(result)
     assert plugin._look({"inventory_hostname": "gpu-17"}) == result
     entry: dict[str, Any] = json.loads((folder / facts_name("gpu-17")).read_text(encoding="utf-8"))
     return entry
