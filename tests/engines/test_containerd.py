@@ -22,7 +22,11 @@ from ansible_collections.accelerator.ops.plugins.module_utils.engine import cont
 from ansible_collections.accelerator.ops.plugins.module_utils.engine import containerd_merge as rules
 from ansible_collections.accelerator.ops.plugins.module_utils.engine.asked import Asked
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
-from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ConflictError, UnsupportedError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import (
+    ConflictError,
+    InputError,
+    UnsupportedError,
+)
 from ansible_collections.accelerator.ops.tests.engines.judge import VERSIONS, Root
 
 DATA = Path(os.environ.get("ACCELERATOR_OPS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -175,6 +179,40 @@ def test_no_root_file(root: Root) -> None:
     assert wrong(before, after, wish, root.ask("config", "default")[1]) == []
     assert toml.read(after)["oom_score"] == 0
     assert engine.plan(seen(root), wish, "edit").steps == ()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# mine\n"])
+@pytest.mark.parametrize("nri", [True, False])
+def test_a_root_file_that_says_nothing(root: Root, text: str, nri: bool) -> None:
+    """It has a version nevertheless, and our file has that one too, before and after the edit."""
+    wish = asked(root.version)
+    wish = wish if wish.nri is None else wish._replace(nri=nri)
+    lay(root, {ROOT_FILE: text})
+    change(root, wish)
+    assert engine.plan(seen(root), wish, "edit").steps == ()
+    status, after, error = root.dump()
+    assert (status, error if status else "") == (0, "")
+    assert rules.lacking(wish, toml.read(after), seen(root).version) == []
+
+
+@pytest.mark.parametrize("key", ['a"b', "a'b", "a b", "a\\b", "\u00e4"])
+def test_a_key_of_an_option_is_read_by_the_daemon(root: Root, key: str) -> None:
+    lay(root, {ROOT_FILE: "version = 2\n"})
+    handler = {"type": "io.containerd.other.v1", "options": {key: {key: 7}}}
+    change(root, Asked(runtimes={"other": handler}))
+    status, after, error = root.dump()
+    assert (status, error if status else "") == (0, "")
+    made = toml.read(after)
+    options = made["plugins"][CRI[made["version"]]]["containerd"]["runtimes"]["other"]["options"]
+    assert options == {key: {key: 7}}
+
+
+@pytest.mark.parametrize("line", ['version = "2"', "version = 2.0", "version = true"])
+def test_a_version_that_the_daemon_refuses_is_refused(root: Root, line: str) -> None:
+    lay(root, {ROOT_FILE: f"{line}\n"})
+    assert root.dump()[0] != 0
+    with pytest.raises(InputError, match="version is"):
+        change(root, asked(root.version))
 
 
 def test_the_daemon_still_starts_where_our_file_is_gone(root: Root) -> None:

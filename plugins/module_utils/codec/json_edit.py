@@ -9,6 +9,7 @@ The text that comes out is read again: where it does not say exactly what was me
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
@@ -25,14 +26,21 @@ class _Member(NamedTuple):
 
 
 def read(text: str) -> dict[str, Any]:
-    """An object. ValueError where it is none, has a name twice, or is nested too deeply."""
+    """An object. ValueError where it is none, has a name twice, a number that JSON has not, or too many levels."""
     try:
-        found = json.loads(text, object_pairs_hook=_unique)
+        found = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("no object")
     return found
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(f"{word} is no number of JSON")
+    return number
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

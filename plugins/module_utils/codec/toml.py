@@ -301,6 +301,8 @@ def _is_tables(value: Any) -> bool:
 def _key(name: Any) -> str:
     if not isinstance(name, str):
         raise ValueError(f"no key: {name!r}")
+    if set(name) & set('"\\') and _LITERAL.fullmatch(f"'{name}'"):
+        return f"'{name}'"  # the reader of containerd up to 1.7 knows no escapes in the keys of a header
     return name if _BARE_KEY.fullmatch(name) else _text(name)
 
 

@@ -26,7 +26,7 @@ from .containerd_merge import Document
 from .kinds import KINDS, Kind, Version, has
 from .others import masked
 from .running import Running, from_crictl
-from .service import SHIMS, Service, told
+from .service import ASK_SECONDS, SHIMS, Service, told
 from .values import unfit
 
 NAME = "90-accelerator-ops.toml"
@@ -35,7 +35,6 @@ PATTERN = f"{FOLDER}/*-accelerator-ops.toml"
 """What is added to ``imports``. A file named there must exist, a pattern need not match; and it means no other file."""
 
 _NOTE = "accelerator.ops"
-_ASK_SECONDS = 30.0
 _NRI_SOCKET = "/var/run/nri/nri.sock"
 
 
@@ -45,7 +44,8 @@ class Seen(NamedTuple):
     ``order`` are the files in the order of their reading, our own at its place there (or where it would be), with
     ``is_imported``. ``documents`` are all others that could be read. ``problem`` says why the files cannot be used,
     ``folder`` is where our file belongs, None where there is no such place. ``stale`` is our file where it no longer
-    belongs. ``dump`` is the configuration as the daemon makes it, where it could be asked.
+    belongs. ``dump`` is the configuration as the daemon makes it, where it could be asked, ``silence`` why its program
+    gives no answer.
     """
 
     name: str
@@ -63,11 +63,17 @@ class Seen(NamedTuple):
     stale: Optional[tuple[str, Found]] = None
     dump: Optional[str] = None
     dump_problem: Optional[str] = None
+    silence: Optional[str] = None
 
     @property
     def ours_path(self) -> str:
         """Where our file is, or would be."""
         return f"{self.folder or FOLDER}/{NAME}"
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the root imports our file by the entry that is added for it, and it is not there."""
+        return self.is_imported and PATTERN.encode() in self.root_found.content and self.ours.state.kind == "absent"
 
     @property
     def config_version(self) -> int:
@@ -92,16 +98,21 @@ def look(host: Host, name: str) -> Optional[Seen]:
     table, problem = ({}, None) if found.state.kind == "absent" else _read(root, found.content)
     folder = _folder(root, table, kind, version)
     reader = _Reader(host, f"{folder or FOLDER}/{NAME}", version)
-    reader.read(root, table)
+    reader.read(root, table, found.state.kind != "absent")
     old = f"{FOLDER}/{NAME}"
     stale = (old, disk.found(host, old)) if folder not in (None, FOLDER) and kind.embedded is None else None
     dump = dump_problem = None
-    if found.state.kind != "absent" and not (problem or reader.problem):
+    silence = services.silence(host, binary)
+    if silence is None and found.state.kind != "absent" and not (problem or reader.problem):
         # From 2.0 to 2.2 dump passes over what a root of version 2 says, which the daemon does not, nor migrate.
         show = "migrate" if version is not None and version >= rules.MERGES else "dump"
         argv = (binary, "--config", root, "config", show)
-        ran = command.run(host, argv, _ASK_SECONDS)
-        dump, dump_problem = (ran.stdout, None) if ran.reason is None else (None, _words(host, argv) or ran.reason)
+        ran = command.run(host, argv, ASK_SECONDS)
+        silence = services.silence(host, *argv)
+        if ran.reason is None:
+            dump = ran.stdout
+        elif silence is None:
+            dump_problem = _words(host, argv) or ran.reason
     return Seen(
         name,
         service,
@@ -117,12 +128,13 @@ def look(host: Host, name: str) -> Optional[Seen]:
         dump,
         # a root that is not running here has not been asked, and that is no fault of its configuration
         dump_problem if host.is_live else None,
+        silence,
     )
 
 
 def _words(host: Host, argv: Sequence[str]) -> Optional[str]:
     """What a program that fails says last: its warnings come before its error."""
-    ran = command.run(host, ("sh", "-c", 'exec "$@" 2>&1 >/dev/null', "sh", *argv), _ASK_SECONDS)
+    ran = command.run(host, ("sh", "-c", 'exec "$@" 2>&1 >/dev/null', "sh", *argv), ASK_SECONDS)
     lines = ran.stdout.strip().splitlines()
     return lines[-1][:300] if lines else None
 
@@ -191,7 +203,7 @@ class _Reader:
         self.problem: Optional[str] = None
         self.would_be = 1
 
-    def read(self, root: str, table: Mapping[str, Any]) -> None:
+    def read(self, root: str, table: Mapping[str, Any], is_there: bool) -> None:
         version = rules.taken_as(rules.version_of(table, 1), self.daemon)
         pending: list[tuple[str, Optional[Mapping[str, Any]]]] = [(root, table)]
         while pending:
@@ -203,7 +215,8 @@ class _Reader:
                 continue
             if known is None:
                 known = self.import_of(path)
-            if known:
+            # An empty root has a version too, and imports once it is edited; an empty import says nothing.
+            if known or (path == root and is_there):
                 said = rules.taken_as(rules.version_of(known, version), self.daemon)
                 self.documents.append(Document(path, known, said))
             for pattern in _imports(known):
@@ -292,10 +305,11 @@ def plan(seen: Seen, given: Asked, imports: str) -> Plan:
 
 
 def _usable(seen: Seen) -> None:
-    """Raises InputError for files that the daemon, or we, cannot take."""
+    """Raises InputError for files that the daemon, or we, cannot take, ProbeError where it cannot be asked."""
     if seen.problem is not None:
         expected = "TOML that the daemon reads"
         raise InputError("configure", seen.name, seen.problem, expected, "mend that, or leave it out of engines")
+    services.answers(seen.name, seen.silence)
     if seen.dump_problem is not None:
         step = "mend what it names"
         raise InputError("configure", seen.name, seen.dump_problem, "a configuration that it loads", step)
@@ -436,7 +450,7 @@ def ask(host: Host, seen: Seen) -> Optional[Running]:
     endpoint = kind.socket
     if kind.embedded is None:
         endpoint = seen.service.flag("--address", "-a") or endpoint
-    ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), _ASK_SECONDS)
+    ran = command.run(host, ("crictl", "--runtime-endpoint", f"unix://{endpoint}", "info"), ASK_SECONDS)
     if ran.reason is not None:
         return Running(nri=has_socket).told(ran.reason, "mend that crictl can be run here")
     return from_crictl(ran.stdout, has_socket, seen.version is not None and seen.version >= rules.CDI_ALWAYS)

@@ -22,7 +22,7 @@ from . import service as services
 from .asked import Asked
 from .kinds import KINDS, Version, has
 from .running import Running, from_docker
-from .service import SHIMS, Service, told
+from .service import ASK_SECONDS, SHIMS, Service, told
 from .values import EACH, LIST, table_at, texts, unfit
 
 KIND = KINDS["docker"]
@@ -32,13 +32,12 @@ VALIDATES_SINCE: Version = (23, 0, 0)
 _FLAGS = {"features": "--feature", "cdi-spec-dirs": "--cdi-spec-dir"}
 """The daemon refuses to start where such a key of its file is an option of its command line too."""
 _FORM = {"features": {}, "cdi-spec-dirs": LIST, "runtimes": {EACH: {}}}
-_ASK_SECONDS = 30.0
 
 
 class Seen(NamedTuple):
     """Docker as it is here. ``is_live_restore``: the daemon that runs leaves containers running when it ends.
 
-    ``refusal`` is what ``dockerd --validate`` says against the file.
+    ``refusal`` is what ``dockerd --validate`` says against the file, ``silence`` why the program gives no answer.
     """
 
     service: Optional[Service]
@@ -48,6 +47,7 @@ class Seen(NamedTuple):
     found: Found
     is_live_restore: bool = False
     refusal: Optional[str] = None
+    silence: Optional[str] = None
 
 
 def look(host: Host) -> Optional[Seen]:
@@ -58,15 +58,16 @@ def look(host: Host) -> Optional[Seen]:
     service, binary, version = daemon
     path = (service.flag("--config-file") if service is not None else None) or CONFIG
     found = disk.found(host, path)
-    refusal = None
-    if found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:
-        ran = command.run(host, (binary, *_options(service), "--validate", "--config-file", path), _ASK_SECONDS)
-        refusal = ran.reason if host.is_live or ran.status else None
+    silence, refusal = services.silence(host, binary), None
+    if silence is None and found.state.kind == "file" and version is not None and version >= VALIDATES_SINCE:
+        argv = (binary, *_options(service), "--validate", "--config-file", path)
+        ran = command.run(host, argv, ASK_SECONDS)
+        silence, refusal = services.silence(host, *argv), ran.reason if ran.status else None
     is_live_restore = False
     if service is not None and service.is_active:
-        ran = command.run(host, ("docker", "info", "--format", "{{.LiveRestoreEnabled}}"), _ASK_SECONDS)
+        ran = command.run(host, ("docker", "info", "--format", "{{.LiveRestoreEnabled}}"), ASK_SECONDS)
         is_live_restore = ran.stdout.strip() == "true"
-    return Seen(service, binary, version, path, found, is_live_restore, refusal)
+    return Seen(service, binary, version, path, found, is_live_restore, refusal, silence)
 
 
 def _options(service: Optional[Service]) -> tuple[str, ...]:
@@ -82,10 +83,10 @@ def _options(service: Optional[Service]) -> tuple[str, ...]:
 
 
 def plan(seen: Seen, given: Asked) -> Plan:
-    """What is to be done. Raises InputError, UnsupportedError, ConflictError."""
+    """What is to be done. Raises ProbeError, InputError, UnsupportedError, ConflictError."""
     _usable(seen, given)
-    text = seen.found.text() if seen.found.state.kind == "file" else "{}\n"
     try:
+        text = seen.found.text() if seen.found.state.kind == "file" else "{}\n"
         config = json_edit.read(text) if text.strip() else {}
     except ValueError as error:
         found, step = f"{seen.path} is no JSON ({error})", "mend that, or leave it out of engines"
@@ -116,6 +117,7 @@ def plan(seen: Seen, given: Asked) -> Plan:
 
 
 def _usable(seen: Seen, given: Asked) -> None:
+    services.answers("docker", seen.silence)
     if seen.refusal is not None:
         step = "mend what it names"
         raise InputError("configure", "docker", seen.refusal, "a file that dockerd --validate takes", step)
@@ -166,7 +168,7 @@ def ask(host: Host, seen: Seen) -> Optional[Running]:
     """Ask the running daemon (``docker info``), not its file. None where none runs."""
     if seen.service is None or not seen.service.is_active:
         return None
-    ran = command.run(host, ("docker", "info", "--format", "{{json .}}"), _ASK_SECONDS)
+    ran = command.run(host, ("docker", "info", "--format", "{{json .}}"), ASK_SECONDS)
     if ran.reason is not None:
         return Running().told(ran.reason, "mend that docker info can be run here")
     return from_docker(ran.stdout)

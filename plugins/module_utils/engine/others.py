@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from ..codec import toml
 from ..host.door import Host
+from ..model.answer import MISSING, NOT_RECORDED
 from ..model.errors import ConflictError
 from .values import unfit
 
@@ -22,8 +23,11 @@ def tables(
     files: dict[str, Mapping[str, Any]] = {}
     problem = None
     for path in paths:
-        text = host.read(path).value
-        if text is None or path == ours:
+        text, reason = (None, MISSING) if path == ours else host.read(path)
+        if text is None:
+            status, _reason = host.status(path)
+            if reason not in (MISSING, NOT_RECORDED) and status is not None and status.kind == "file":
+                problem = problem or f"{path} cannot be read: {reason}"
             continue
         try:
             table = toml.read(text)

@@ -83,6 +83,18 @@ def has_ours(seen: Any) -> bool:
     return getattr(seen, "ours", Found()).state.kind == "file"
 
 
+def ours_path(name: str, seen: Any) -> Optional[str]:
+    """Where an engine has its file of ours, or would have it; None for Docker."""
+    engine = _engine(name)
+    found: Optional[str] = seen.ours_path if engine is None else getattr(engine, "OURS", None)
+    return found
+
+
+def is_missed(seen: Any) -> bool:
+    """Whether a file of another, as we changed it, names a file of ours that is not there."""
+    return bool(getattr(seen, "is_missed", False))
+
+
 def wanted(name: str, seen: Any, asked: Asked) -> Optional[Asked]:
     """What an engine was made to be: by what a file of ours remembers, and for Docker, which has none, by what is
     asked. None where no file of ours is there."""

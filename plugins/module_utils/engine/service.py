@@ -13,10 +13,13 @@ from ..codec import unit
 from ..host import command
 from ..host.door import Host
 from ..host.drop_ins import unit_texts
+from ..model.errors import ProbeError
 from .kinds import Kind, Version
 
 _PROPERTIES = "LoadState,ActiveState,ExecStart,KillMode"
-_ASK_SECONDS = 20.0
+ASK_SECONDS = 10.0
+"""How long a program has for an answer that takes it a second at most."""
+
 _NUMBERS = re.compile(r"(?:^|[\s:])v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 _MAX_STATUS_BYTES = 64 * 1024 * 1024
 
@@ -60,7 +63,7 @@ def find(host: Host, names: Iterable[str]) -> Optional[Service]:
 
 
 def _service(host: Host, name: str) -> Optional[Service]:
-    ran = command.run(host, ("systemctl", "show", name, f"--property={_PROPERTIES}"), _ASK_SECONDS)
+    ran = command.run(host, ("systemctl", "show", name, f"--property={_PROPERTIES}"), ASK_SECONDS)
     shown = unit.shown_properties(ran.stdout) if ran.reason is None else {}
     is_loaded = shown.get("LoadState") == "loaded"
     texts = unit_texts(host, name)
@@ -77,7 +80,7 @@ def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Versio
     """What the program says of itself, asked once in a look at a node; where it cannot be asked, what dpkg says of its
     package. None: unknown."""
     argv = (binary, "--version")
-    ran = command.Ran(*host.ran[argv]) if argv in host.ran else command.run(host, argv, _ASK_SECONDS)
+    ran = command.Ran(*host.ran[argv]) if argv in host.ran else command.run(host, argv, ASK_SECONDS)
     if ran.reason is None:
         return version_in(ran.stdout)
     content, _reason = host.read_bytes("/var/lib/dpkg/status", _MAX_STATUS_BYTES)
@@ -88,6 +91,20 @@ def version(host: Host, binary: str, packages: Iterable[str]) -> Optional[Versio
         if said:
             return version_in(said.group(1))
     return None
+
+
+def silence(host: Host, binary: str, *arguments: str) -> Optional[str]:
+    """Why a program of the running system that was asked gave no answer at all; None where it gave one."""
+    ran = host.ran.get((binary, *(arguments or ("--version",))))
+    is_mute = host.is_live and ran is not None and ran[0] is None and host.exists(binary)
+    return ran[2] if is_mute and ran is not None else None
+
+
+def answers(engine: str, silence: Optional[str]) -> None:
+    """Raises ProbeError where an engine's program gave no answer: nothing is known of its configuration then."""
+    if silence is not None:
+        step = "see why it hangs or does not start, or leave it out of engines"
+        raise ProbeError("ask", engine, silence, "an answer of its program", step)
 
 
 def version_in(text: str) -> Optional[Version]:

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 from ..engine import registry
-from ..engine.asked import Asked
+from ..engine.asked import OWNED, Asked
 from ..engine.running import otherwise, unheard
 from ..host.door import Host
 from ..model.call import Call, Outcome
-from ..model.errors import InputError, UnsupportedError
-from ..model.plan import PathStep, Plan, attempted, together
+from ..model.errors import InputError, ProbeError, UnsupportedError
+from ..model.plan import PathStep, Plan, State, attempted, together
+from ..state.engine import Caller, Engine
+from ..state.store import STATE
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "engines": {"type": "list", "elements": "str"},
@@ -67,23 +70,63 @@ def look(call: Call) -> Optional[Outcome]:
         return None
     host = Host(call.wish["root"])
     seen = observe(host, call.wish)
-    return Outcome(False, {"findings": [*checked(seen, call.wish), *unlike(host, seen, call.wish)]})
+    left = _left(host)
+    return Outcome(False, {"findings": [*checked(seen, call.wish, left), *unlike(host, seen, call.wish)]})
 
 
-def checked(seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What has come over our files, which remember what was asked, since they were made. Raises InputError."""
+def _left(host: Host) -> dict[str, State]:
+    """How this collection last left each path, by its own record. Raises ProbeError, RecoveryError."""
+    try:
+        engine = Engine(host, Caller("container_engine", "", ""))
+        engine.journal = engine.store.journal()
+        known = engine.known().values()
+    except OSError as error:
+        found, expected = error.strerror or str(error), "a folder that can be read"
+        raise ProbeError("read", STATE, found, expected, "run as root") from None
+    return {step.path: step.after for step in known if isinstance(step, PathStep) and step.is_ours}
+
+
+def checked(seen: Seen, wish: Mapping[str, Any], left: Mapping[str, State]) -> list[dict[str, Any]]:
+    """What has come over our files, which remember what was asked, since they were made and left so.
+
+    Raises InputError.
+    """
     _are_here(seen, wish["engines"])
     rows = []
     for name, one in seen.engines.items():
+        path = registry.ours_path(name, one)
+        cause = None if path is None else _cause(one, left.get(path))
+        if cause is not None:
+            rows.append(_finding(cause[0], path or "", cause[1], cause[2]))
         if not registry.has_ours(one):
             continue
         plan = _plan(name, one, Asked(), wish)
-        rows += [_finding("fail", error.subject, error.found, error.next_step) for error in plan.blockers]
+        for error in plan.blockers:
+            verdict = "unknown" if isinstance(error, ProbeError) else "fail"
+            rows.append(_finding(verdict, error.subject, error.found, error.next_step))
         for step in plan.steps:
-            if isinstance(step, PathStep):
+            if isinstance(step, PathStep) and not (cause is not None and step.path == path):
                 why = f"it is not what {name} needs now: the files that it builds on have changed since it was made"
                 rows.append(_finding("warn", step.path, why, "make it again with state present"))
     return rows
+
+
+def _cause(seen: Any, left: Optional[State]) -> Optional[tuple[str, str, str]]:
+    """What others did to our own file: the verdict, what it is, and the next step. None where it is as it was left."""
+    found = seen.ours
+    again = "make it again with state present and on_conflict overwrite"
+    if left is not None and found.state.is_same(left):
+        return None
+    if found.state.kind == "absent":
+        is_gone = registry.is_missed(seen) if left is None else left.kind == "file"
+        return ("fail", "it was made, and somebody has removed it since", again) if is_gone else None
+    if found.state.kind != "file" or not found.content.startswith(OWNED.encode()):
+        why = f"something of others has the name of our file: {found.state.text()}"
+        return "fail", why, f"give it another name, or {again}"
+    if left is not None and left.kind == "file":
+        why = f"somebody has changed it since it was made: {found.state.text()}, expected {left.text()}, as it was left"
+        return "warn", why, f"move the change to a file of its own, then {again}"
+    return None
 
 
 def unlike(host: Host, seen: Seen, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -134,8 +177,9 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
         if not folder.startswith("/"):
             raise InputError("set", "cdi_spec_dirs", folder, "absolute paths", "write the whole path")
     runtimes = {name: _runtime(name, one) for name, one in (wish["runtimes"] or {}).items()}
-    for option, table in (("nri_validator", wish["nri_validator"]), ("runtimes", runtimes)):
-        _can_be_written(option, table or {})
+    wants = (("cdi_spec_dirs", folders), ("nri_validator", wish["nri_validator"]), ("runtimes", runtimes))
+    for option, value in wants:
+        _can_be_written(option, value)
     return Asked(
         wish["cdi"],
         None if folders is None else tuple(folders),
@@ -145,16 +189,31 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
     )
 
 
-def _can_be_written(option: str, table: Mapping[str, Any]) -> None:
-    if not table:
+def _can_be_written(option: str, value: Any) -> None:
+    if not value:
         return
     from ..codec import toml  # where it is needed only
 
     try:
-        toml.write({option: table})
+        toml.write({option: value})
+        _can_be_read(value)
     except ValueError as error:
         expected = "texts, numbers, true, false, lists and dictionaries"
         raise InputError("set", option, str(error), expected, f"correct {option}") from None
+
+
+def _can_be_read(value: Any) -> None:
+    """Raises ValueError for what a file can say and some engine does not take."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if not key.isprintable() or ("'" in key and set(key) & set('"\\')):
+                raise ValueError(f"a key with control characters, or a quote and what must be escaped: {key!r}")
+            _can_be_read(below)
+    elif isinstance(value, (list, tuple)):
+        for below in value:
+            _can_be_read(below)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"no finite number: {value}")
 
 
 def _runtime(name: str, one: Any) -> dict[str, Any]:

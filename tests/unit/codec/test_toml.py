@@ -200,6 +200,12 @@ def test_the_form_of_what_is_written():
     assert toml.write(table) == 'a = 1\n\n[b."c d"]\ne = [true]\n\n[[f]]\ng = "h"\n\n[[f]]\n\n[i]\n'
 
 
+def test_a_quote_in_a_key_is_written_as_every_reader_takes_it():
+    """go-toml 1, which containerd up to 1.7 has, knows no escapes in the keys of a header (tests/engines)."""
+    text = toml.write({'a"b': 1, "a'b": 2, "a\\b": 3})
+    assert text.splitlines() == ["'a\"b' = 1", '"a\'b" = 2', "'a\\b' = 3"]
+
+
 @pytest.mark.parametrize(
     "value", [None, b"x", {1: 2}, 2**63, "\ud800", datetime.time(1, tzinfo=UTC), {1, 2}, [None], object()]
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import OpsError, joined
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import InputError, OpsError, joined
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine as usecase
 
 yaml = pytest.importorskip("yaml", reason="case files are YAML")
@@ -106,6 +106,12 @@ def test_after_its_plan_nothing_is_left_to_do(node, tmp_path, case):
         ({"runtimes": {"a": {"binary": "/x", "options": []}}}, "a dictionary"),
         ({"runtimes": {"a": {"binary": "/x", "type": 1}}}, "the name of a shim"),
         ({"runtimes": {"a": {"binary": "/x", "options": {"Root": None}}}}, "no value of TOML: None"),
+        ({"runtimes": {"a": {"binary": "/x", "options": {"n": 10**30}}}}, "a number of more than 64 bits"),
+        ({"runtimes": {"a": {"binary": "/x", "options": {"n": float("inf")}}}}, "no finite number: inf"),
+        ({"nri_validator": {"required_plugins": [float("nan")]}}, "no finite number: nan"),
+        ({"runtimes": {"a": {"binary": "/x", "options": {"b": {"a\nb": 1}}}}}, "a key with control characters"),
+        ({"runtimes": {"a": {"binary": "/x", "options": {"a\"b'c": 1}}}}, "a quote and what must be escaped"),
+        ({"cdi_spec_dirs": ["/a\ud800"]}, "cannot set cdi_spec_dirs: no character of a text"),
         ({"runtimes": {1: {"binary": "/x"}}}, "no key: 1"),
         ({"nri_validator": {"enable": None}}, "cannot set nri_validator: no value of TOML: None"),
         ({"nri": True}, "no engine here"),
@@ -115,6 +121,31 @@ def test_wishes_that_are_refused(node, wish, says):
     with pytest.raises(OpsError) as caught:
         planned(node({}), {"wish": wish})
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "content"),
+    [
+        ("dockerd", "/etc/docker/daemon.json", '{"debug": true}'.encode("utf-16")),
+        ("dockerd", "/etc/docker/daemon.json", b'{"a": NaN}'),
+        ("dockerd", "/etc/docker/daemon.json", b'{"a": -Infinity}'),
+        ("dockerd", "/etc/docker/daemon.json", b'{"a": 1e400}'),
+        ("crio", "/etc/crio/crio.conf", "[crio]".encode("utf-16")),
+        ("podman", "/etc/containers/containers.conf", "[engine]".encode("utf-16")),
+        ("containerd", "/etc/containerd/config.toml", "version = 2".encode("utf-16")),
+        ("containerd", "/etc/containerd/config.toml", b'version = "2"'),
+        ("containerd", "/etc/containerd/config.toml", b"version = 2.0"),
+        ("containerd", "/etc/containerd/config.toml", b"version = true"),
+        ("containerd", "/etc/containerd/config.toml", b"version = -1"),
+        ("containerd", "/etc/containerd/conf.d/10-a.toml", b'version = "2"'),
+    ],
+)
+def test_files_that_no_engine_takes_are_refused(node, program, path, content):
+    root = {"/etc/containerd/config.toml": 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n'}
+    host = node({f"/usr/bin/{program}": "", **(root if program == "containerd" else {}), path: content})
+    with pytest.raises(InputError) as caught:
+        planned(host, {})
+    assert path in str(caught.value)
 
 
 def test_a_node_without_engines_needs_nothing(node):

@@ -197,7 +197,7 @@ def test_a_change_below_our_file_is_found_without_a_wish(node):
         return containerd.look(host, "containerd")
 
     def found():
-        rows = checked(Seen({"containerd": seen()}), {"engines": None, "imports": "edit"})
+        rows = checked(Seen({"containerd": seen()}), {"engines": None, "imports": "edit"}, {})
         return [(row["verdict"], row["reason"]) for row in rows]
 
     assert found() == []

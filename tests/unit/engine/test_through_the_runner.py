@@ -5,11 +5,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.accelerator.ops.plugins.module_utils import runner
 from ansible_collections.accelerator.ops.plugins.module_utils.model.call import Call
-from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import ConflictError
+from ansible_collections.accelerator.ops.plugins.module_utils.model.errors import (
+    ConflictError,
+    ProbeError,
+    RecoveryError,
+)
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import container_engine as usecase
 from ansible_collections.accelerator.ops.tests.listing import entries
 from ansible_collections.accelerator.ops.tests.unit.state.conftest import Node
@@ -27,15 +36,18 @@ FILES = {
 }
 
 
-@pytest.fixture
-def node(tmp_path):
-    root = tmp_path / "node"
+def laid(root):
     for path, text in FILES.items():
         place = root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     (root / "var/lib").mkdir(parents=True, exist_ok=True)
-    return Node(root)
+    return root
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Node(laid(tmp_path / "node"))
 
 
 def run(node, is_check=False, **wish):
@@ -104,6 +116,63 @@ def test_what_comes_over_our_files_later_is_a_finding(node):
     before = dict(entries(node.root))
     assert [row["subject"] for row in findings(node)] == [f"/{PODMAN}"]
     assert dict(entries(node.root)) == before
+
+
+@pytest.mark.parametrize("path", [DROP_IN, f"/{PODMAN}"])
+def test_what_others_did_to_our_file_is_named(node, path):
+    run(node)
+    place = node.root / path.lstrip("/")
+    text = place.read_text(encoding="utf-8")
+
+    def found():
+        return [(row["verdict"], row["reason"]) for row in findings(node) if row["subject"] == path]
+
+    place.write_text(text + "# by hand\n", encoding="utf-8")
+    ((verdict, reason),) = found()
+    assert (verdict, "somebody has changed it since it was made" in reason) == ("warn", True)
+    place.write_text("version = 2\n", encoding="utf-8")
+    ((verdict, reason),) = found()
+    assert (verdict, "something of others has the name of our file" in reason) == ("fail", True)
+    place.unlink()
+    assert found() == [("fail", "it was made, and somebody has removed it since")]
+    run(node, on_conflict="overwrite")
+    assert found() == []
+    node.generation(runner.rolled_back, to=0)
+    assert found() == [], "it is not asked for any more"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("version = 2\n", encoding="utf-8")
+    assert [verdict for verdict, _reason in found()] == ["fail"]
+
+
+def test_without_a_record_the_import_of_our_drop_in_tells(node):
+    run(node)
+    shutil.rmtree(node.root / "var/lib/accelerator-ops")
+    assert findings(node) == []
+    (node.root / DROP_IN.lstrip("/")).unlink()
+    ((subject, reason),) = [(row["subject"], row["reason"]) for row in findings(node)]
+    assert (subject, reason) == (DROP_IN, "it was made, and somebody has removed it since")
+
+
+def test_a_record_that_is_damaged_is_not_taken_for_none(node):
+    run(node)
+    (node.root / "var/lib/accelerator-ops/journal").rmdir()
+    (node.root / "var/lib/accelerator-ops/journal").write_text("", encoding="utf-8")
+    with pytest.raises(RecoveryError, match="journal: a file, not a dir"):
+        findings(node)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_a_record_that_only_root_can_read_is_not_taken_for_none():
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folder is closed to others
+        os.chmod(folder, 0o755)
+        node = Node(laid(Path(folder)))
+        run(node)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(ProbeError, match="run as root"):
+                findings(node)
+        finally:
+            os.seteuid(0)
 
 
 def test_one_engine_in_the_way_stops_all(node):
