@@ -106,10 +106,11 @@ def _gone_back(engine: Engine, number: int, call: Call) -> tuple[Outcome, Option
     """The node as it was in a generation, with what was open a generation too; the number of the new one."""
     engine.commit()
     outcome, plan = _going_back(engine, number, call)
-    if not plan.steps:
+    settled = engine.settled(number)
+    if not (plan.steps or settled):
         return outcome, None
     kept = {step.key for step in engine.way_back(number, "overwrite").steps} - {step.key for step in plan.steps}
-    engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept))
+    engine.apply(plan, lambda: _verify(engine.way_back(number, "overwrite"), kept), settled)
     return outcome, engine.commit()
 
 
@@ -172,7 +173,8 @@ def _put_back(engine: Engine, service: str, failure: services.Failure, done: Seq
     if again is not None:
         details["words_then"] = list(again.words)
         step = f"what was changed is taken back, and it does not run then either ({again.reason})"
-    details.update({"left": "as before", "restart": restart_rows(engine, Plan(), call.wish["restart"])})
+    due = sorted(engine.store.due())
+    details.update({"left": "as before", "due": due, "restart": restart_rows(engine, Plan(), call.wish["restart"])})
     return ApplyError(what, service, failure.reason, expected, step, details)
 
 
@@ -221,7 +223,7 @@ def recovered(call: Call) -> Outcome:
     if call.is_check:
         engine.generations()
         halves, is_made = engine.foresee_recovery()
-        is_changed = bool(halves) or is_made or (engine.host.is_live and bool(engine.due()))
+        is_changed = bool(halves) or is_made or (engine.host.is_live and bool(engine.due(with_failed=True)))
         return Outcome(is_changed, {**_nothing(), "taken_back": [step.key for one in halves for step in one.steps]})
     with engine.begun(call.wish["on_conflict"]):
         engine.generations()  # what is damaged is told here too
@@ -231,7 +233,7 @@ def recovered(call: Call) -> Outcome:
             if not is_left:
                 engine.join()
                 number = engine.commit()
-        made = engine.make_due()
+        made = engine.make_due(with_failed=True)
         restarts = restart_rows(engine, Plan(), call.wish["restart"])
         journal_id = None if engine.journal is None else engine.journal.id
     results = {**_nothing(), "generation": number, "journal": journal_id, "restart": restarts}

@@ -4,8 +4,9 @@
 """A small use case in which every class of step occurs, for the crash tests.
 
 The wish: ``files`` {path: text or null}, ``edits`` {path: line to add}, ``links`` {path: target}, ``settings``
-{path: value}, ``groups`` {name: whether it is there}, ``derived`` {key: argv}, ``restarts`` [service]. Programs run
-through ``PROGRAM``, which can kill the module that started it (see ``node.py``).
+{path: value}, ``groups`` {name: whether it is there}, ``derived`` {key: argv}, ``restarts`` [service], and ``alone``
+{key: argv}: derived things that are made although no file changes. Programs run through ``PROGRAM``, which can kill
+the module that started it (see ``node.py``).
 """
 
 from __future__ import annotations
@@ -61,12 +62,13 @@ def decide(seen: Mapping[str, Any], wish: Mapping[str, Any]) -> Plan:
         if seen["settings"][path] != value
     ]
     steps += [_group(name, wanted) for name, wanted in wish.get("groups", {}).items() if seen["groups"][name] != wanted]
-    if not any(isinstance(step, PathStep) for step in steps):
-        return Plan(tuple(steps))
     lines = tuple((path, path) for path in wish.get("files", {}) if path.startswith("/etc/modprobe.d/"))
+    proof = Proof(("cat", DERIVED), lines)
+    alone = tuple(Derived(key, (tuple(argv),), "as wished", proof, 20.0) for key, argv in wish.get("alone", {}).items())
+    if not any(isinstance(step, PathStep) for step in steps):
+        return Plan(tuple(steps), alone)
     derived = [
-        Derived(key, (tuple(argv),), "its sources change", Proof(("cat", DERIVED), lines), 20.0)
-        for key, argv in wish.get("derived", {}).items()
+        Derived(key, (tuple(argv),), "its sources change", proof, 20.0) for key, argv in wish.get("derived", {}).items()
     ]
     return Plan(tuple(steps), tuple(derived), tuple(Restart(one, "it reads them") for one in wish.get("restarts", ())))
 

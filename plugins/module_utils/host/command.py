@@ -31,12 +31,14 @@ class Ran(NamedTuple):
 
     ``status`` is its exit status (negative: the signal that ended it), None where it was not started
     or had to be stopped. ``stdout`` is its text, empty where ``reason`` is about the output.
-    ``reason`` is None only when it ended by itself, in time, with status 0 and UTF-8 output.
+    ``reason`` is None only when it ended by itself, in time, with status 0 and UTF-8 output. ``last`` is the last line
+    of its error output where it failed: what it says of its failure, after all that it says of its work.
     """
 
     status: Optional[int]
     stdout: str
     reason: Optional[str]
+    last: str = ""
 
 
 def find(host: Host, name: str) -> Optional[str]:
@@ -61,7 +63,7 @@ def run(host: Host, argv: Sequence[str], deadline_seconds: float, keep: Sequence
         return Ran(None, "", f"{argv[0]} was not run when this node was recorded")
     else:
         return Ran(None, "", f"{argv[0]} is not run: the root is not the running system")
-    host.ran[known] = ran
+    host.ran[known] = ran[:3]
     return ran
 
 
@@ -109,7 +111,9 @@ def _run(argv: Sequence[str], deadline_seconds: float, keep: Sequence[int]) -> R
         return Ran(0, text, None)
     ended = f"exit status {status}" if status > 0 else f"signal {abs(status)}"
     said = errors.decode("utf-8", "replace").strip().splitlines()
-    return Ran(status, text, f"{name} failed with {ended}" + (f": {said[0][:200]}" if said else ""))
+    if not said:
+        return Ran(status, text, f"{name} failed with {ended}")
+    return Ran(status, text, f"{name} failed with {ended}: {said[0][:200]}", said[-1][:200])
 
 
 def _collect(process: subprocess.Popen[bytes], deadline_seconds: float) -> tuple[bytes, bytes, str | None]:

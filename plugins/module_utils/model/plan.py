@@ -8,7 +8,7 @@ A step has a key, a state before and a state after. Going back is the same step 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
 from .errors import OpsError
@@ -256,11 +256,18 @@ def rows(plan: Plan) -> list[dict[str, Any]]:
             change = "create" if step.after else "remove"
             shown.append({"kind": "command", "subject": step.name, "change": change, "undo": "compensating"})
         shown[-1]["why"] = step.why
-    for derived in plan.derived:
-        shown.append(
-            {"kind": "derived", "subject": derived.key, "change": "make again", "undo": "derived", "why": derived.why}
-        )
+    for derived, goes_with in _made(plan):
+        change, why = ("make again", derived.why) if goes_with is None else ("remove", f"{goes_with}, its maker, goes")
+        shown.append({"kind": "derived", "subject": derived.key, "change": change, "undo": "derived", "why": why})
     return shown
+
+
+def _made(plan: Plan) -> Iterator[tuple[Derived, Optional[str]]]:
+    """The derived things, each with the program that makes it where the plan removes that: it then goes too."""
+    gone = [step.path for step in plan.steps if isinstance(step, PathStep) and step.after.kind == "absent"]
+    for derived in plan.derived:
+        words = {word for argv in derived.make for word in argv}
+        yield derived, next((path for path in gone if path in words), None)
 
 
 def _change(step: PathStep) -> str:
@@ -281,9 +288,10 @@ def diffs(plan: Plan) -> list[Mapping[str, str]]:
             before, after = ("present\n" if one else "absent\n" for one in (step.before, step.after))
         headers = {"before_header": step.key, "after_header": step.key}
         shown.append({**headers, "before": before, "after": after})
-    for derived in plan.derived:
+    for derived, goes_with in _made(plan):
         headers = {"before_header": derived.key, "after_header": derived.key}
-        shown.append({**headers, "before": "", "after": f"made again: {derived.why}\n"})
+        after = f"made again: {derived.why}\n" if goes_with is None else f"removed: {goes_with}, its maker, goes\n"
+        shown.append({**headers, "before": "", "after": after})
     return shown
 
 

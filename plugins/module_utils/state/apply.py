@@ -68,17 +68,19 @@ def do(host: Host, steps: Sequence[Step], mark: str, content: Content, keep: Seq
     paths = [(number, step) for number, step in enumerate(steps) if isinstance(step, PathStep)]
     folders = [step for _number, step in paths if step.after.kind == "dir" and step.before.kind == "absent"]
     made: dict[int, str] = {}
+    path = ""
     try:
         for folder in folders:
+            path = folder.path
             check(host, folder)
-            disk.make_folder(disk.place(host, folder.path), folder.after)
+            disk.make_folder(disk.place(host, path), folder.after)
         for number, step in paths:
             if step.after.kind in ("file", "link"):
-                real = disk.place(host, step.path)
+                path = step.path
                 new = content(step.after.sha256) if step.after.kind == "file" else b""
-                made[number] = disk.stage(real, staged_name(mark, number), step.after, new)
+                made[number] = disk.stage(disk.place(host, path), staged_name(mark, number), step.after, new)
     except OSError as error:
-        raise failed(error.filename or "a path", error) from None
+        raise failed(path, error) from None
     changed = set()
     for number, step in paths:
         real = disk.place(host, step.path)
@@ -100,10 +102,11 @@ def do(host: Host, steps: Sequence[Step], mark: str, content: Content, keep: Seq
 
 
 def _sync(folders: set[str]) -> None:
-    try:
-        disk.sync_folders(folders)
-    except OSError as error:
-        raise failed("a folder", error, "write back") from None
+    for folder in sorted(folders):
+        try:
+            disk.sync_folders([folder])
+        except OSError as error:
+            raise failed(folder, error, "write back") from None
 
 
 def check(host: Host, step: PathStep) -> None:
@@ -188,6 +191,16 @@ def sweep(host: Host, steps: Sequence[Step], mark: str) -> None:
     _sync(folders)
 
 
+def settled(host: Host, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """What somebody else has taken back of ``steps`` already, as the steps that did it."""
+    found = []
+    for step in steps:
+        seen = look(host, step)
+        if is_at(step, seen, step.before) and not is_at(step, seen, step.after):
+            found.append(step._replace(before=step.after, after=step.before))  # type: ignore[arg-type]
+    return tuple(found)
+
+
 def back(host: Host, steps: Sequence[Step], on_conflict: str, is_half_done: bool = False) -> list[Step]:
     """The steps that are needed to take ``steps`` back, last done first, from what is there now.
 
@@ -244,8 +257,9 @@ def make(host: Host, derived: Derived, keep: Sequence[int]) -> None:
     for argv in derived.make:
         ran = command.run(host, argv, derived.deadline_seconds, keep)
         if ran.reason is not None:
-            subject = f"{derived.key} by {' '.join(argv)}"
-            raise ApplyError("make", subject, ran.reason, "exit status 0", "mend that and run again")
+            details: dict[str, object] = {"words": list(argv), "reason": ran.reason}
+            found, step = ran.last or ran.reason, "mend that and run again"
+            raise ApplyError("make", derived.key, found, "exit status 0", step, details)
     write_back(host)
     if derived.proof is not None:
         prove(host, derived.key, derived.proof)
@@ -261,7 +275,9 @@ def prove(host: Host, key: str, proof: Proof) -> None:
         is_wanted = host.status(path)[0] is not None
         if (line in lines) != is_wanted:
             found, wanted = ("in it", "not in it") if line in lines else ("not in it", "in it")
-            raise VerifyError("prove", key, f"{line} is {found}", wanted, f"run {proof.argv[0]} by hand and look")
+            details: dict[str, object] = {"words": list(proof.argv)}
+            step = "make it by hand, and look at what it holds"
+            raise VerifyError("prove", key, f"{line} is {found}", wanted, step, details)
 
 
 def parents(host: Host, steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -11,7 +11,7 @@ and then that it is done. A crash at any place leaves a journal from which ``rec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Optional
 
 from ..host import disk, lock
@@ -154,10 +154,14 @@ class Engine:
         batches = self.journal.batches if self.journal is not None else ()
         return history.known((*self.store.forgotten(), *self.store.generations()), batches)
 
-    def due(self) -> tuple[Derived, ...]:
-        """Derived things that must be made again."""
-        found = self.store.due()
-        return tuple(record.to_derived(found[key]["derived"]) for key in sorted(found) if "derived" in found[key])
+    def due(self, with_failed: bool = False) -> tuple[Derived, ...]:
+        """Derived things that must be made again; ``with_failed``: those too that could not be made when it was tried.
+
+        Those wait for a call that wants them itself, or for recovery: they are in nobody else's way.
+        """
+        rows = self.store.due()
+        found = [rows[key] for key in sorted(rows) if "derived" in rows[key]]
+        return tuple(record.to_derived(row["derived"]) for row in found if with_failed or "failed" not in row)
 
     def due_restarts(self) -> dict[str, tuple[Restart, str, float]]:
         """Services that must be started anew: why, and the moment by the boot's clock after which that counts."""
@@ -174,12 +178,16 @@ class Engine:
 
     # To change
 
-    def apply(self, plan: Plan, verify: Callable[[], None]) -> None:
-        """Do a plan: journaled, applied, proven, and seen by ``verify``. On any error all of it is taken back."""
+    def apply(self, plan: Plan, verify: Callable[[], None], settled: tuple[Step, ...] = ()) -> None:
+        """Do a plan: journaled, applied, proven, and seen by ``verify``. On any error all of it is taken back.
+
+        ``settled`` are steps that somebody else has done already: with the plan they become known.
+        """
         number = 0 if self.journal is None else self.journal.next_batch
         batch = Batch(number, self._caller.what, plan.steps, plan.derived, plan.restarts)
         contents = [one for step in plan.steps if isinstance(step, PathStep) for one in _contents(step)]
         self.store.keep(contents)
+        due = self.store.due()
         self._add_due(plan.derived, plan.restarts)
         self._write([record.batch_row(batch)])
         try:
@@ -188,10 +196,11 @@ class Engine:
                 self._make(plan.derived)
             verify()
             self._held()
-            self._write([{"t": "done", "batch": number, **_moment()}])
+            rows = [record.step_row(step) for step in settled]
+            self._write([{"t": "done", "batch": number, "settled": rows, **_moment()}])
             self._is_done = True
         except (OpsError, OSError) as error:
-            raise self._failed(batch, error) from None
+            raise self._failed(batch, error, due) from None
         if self.host.is_live:  # not before it is done: what is taken back is made again only where it is still due
             self._undue([one.key for one in plan.derived])
 
@@ -205,9 +214,9 @@ class Engine:
         self.store.end_journals()
         self.journal = None
 
-    def make_due(self) -> bool:
+    def make_due(self, with_failed: bool = False) -> bool:
         """Make again what is due, on a live node: what another root needs is made when it runs. False: nothing is."""
-        due = self.due() if self.host.is_live else ()
+        due = self.due(with_failed) if self.host.is_live else ()
         self._make(due)
         self._undue([one.key for one in due])
         return bool(due)
@@ -222,13 +231,15 @@ class Engine:
                 "see who removed it, and run again",
             )
 
-    def _failed(self, batch: Batch, error: OpsError | OSError) -> OpsError:
-        """Take a batch back after an error; the error then says how the node was left."""
+    def _failed(self, batch: Batch, error: OpsError | OSError, due: Mapping[str, Any]) -> OpsError:
+        """Take a batch back after an error; the error then says how the node was left. ``due`` is what was before."""
         if isinstance(error, OSError):
-            error = apply.failed("the node", error)
+            error = apply.failed(_place(error), error)
         try:
             # a path that was found to be another one was not touched: it stays so, and the others go back
             self._take_back((batch,), "keep" if isinstance(error, ConflictError) else "refuse")
+            if not batch.steps:  # nothing was changed that could have made anything stale
+                self._undue([key for key in self.store.due() if key not in due])
             if self.journal is not None and not self.journal.batches:
                 self.store.end_journals()
                 self.journal = None
@@ -237,10 +248,12 @@ class Engine:
         except (OpsError, OSError) as second:
             journal = None if self.journal is None else self.journal.id
             details: dict[str, object] = {"first": str(error), "journal": journal, "left": "half done"}
+            if isinstance(second, OSError):
+                second = apply.failed(_place(second), second)
             return RecoveryError(
                 "take back",
-                self._caller.what,
-                f"{second} (after: {error})",
+                second.subject,
+                f"{second.found} (after: {error})",
                 "the node as before",
                 "mend that, then run the module generation with state: recovered",
                 details,
@@ -255,15 +268,23 @@ class Engine:
             apply.do(self.host, needed, f"{mark}-back", self.store.content, self._keep)
             self._write([{"t": "undone", "batch": batch.number, **_moment()}])
             self.taken_back += [step.key for step in needed]
-        stale = {one.key for batch in batches for one in batch.derived}
-        derived = [one for one in self.due() if one.key in stale]
-        if derived and self.host.is_live:
-            self._make(derived)
-            self._undue([one.key for one in derived])
+        stale = {one.key for batch in batches if batch.steps for one in batch.derived}
+        for one in self.due(with_failed=True):
+            if one.key in stale and self.host.is_live:
+                with suppress(OpsError):  # it stays due: all else is as before
+                    self._make([one])
+                    self._undue([one.key])
 
     def _make(self, derived: Sequence[Derived]) -> None:
+        """Make derived things. One that is due and cannot be made is noted as such."""
         for one in derived:
-            apply.make(self.host, one, self._keep)
+            try:
+                apply.make(self.host, one, self._keep)
+            except OpsError as error:
+                due = self.store.due()
+                if one.key in due:
+                    self.store.set_due({**due, one.key: {**due[one.key], "failed": str(error)}})
+                raise
 
     @property
     def _keep(self) -> tuple[int, ...]:
@@ -338,7 +359,14 @@ class Engine:
         if not needed:
             return Plan()
         derived, restarts = history.touched(one for one in generations if one.number > number)
+        derived = tuple(one._replace(why="what it is made from is as it was then") for one in derived)
         return Plan(tuple(self._with_contents(step) for step in needed), derived, restarts)
+
+    def settled(self, number: int) -> tuple[Step, ...]:
+        """What somebody else has brought back to generation ``number`` already, and is not known to be so."""
+        steps = history.since(self.generations(), number, self.store.forgotten())
+        # another root does not tell what its kernel has
+        return apply.settled(self.host, [one for one in steps if isinstance(one, PathStep) or self.host.is_live])
 
     def _with_contents(self, step: Step) -> Step:
         if not isinstance(step, PathStep):
@@ -356,7 +384,7 @@ class Engine:
         for one in self.store.generations():
             named |= history.objects_of(one.steps)
         for batch in self.journal.batches if self.journal is not None else ():
-            named |= history.objects_of(batch.steps)
+            named |= history.objects_of((*batch.steps, *batch.settled))
         self.store.drop_objects(named)
         return [one.number for one in gone]
 
@@ -437,6 +465,11 @@ def _busy(run: str, details: dict[str, object], at: str) -> BusyError:
         "wait for it, or when it is surely over run the module generation with state: released",
         details,
     )
+
+
+def _place(error: OSError) -> str:
+    """The path that an error of the system is about, where it tells one: it may name an open file by its number."""
+    return error.filename if isinstance(error.filename, str) else "the node"
 
 
 def unwritable(error: OSError) -> ApplyError:

@@ -31,7 +31,7 @@ class Generation(NamedTuple):
 def net(batches: Iterable[Batch]) -> tuple[Step, ...]:
     """One step for each thing: from what was before the first change to what is after the last."""
     steps: dict[str, Step] = {}
-    for step in [step for batch in batches for step in batch.steps]:
+    for step in [step for batch in batches for step in (*batch.steps, *batch.settled)]:
         first = steps.get(step.key)
         steps[step.key] = step if first is None else _joined(first, step)
     return tuple(step for step in steps.values() if not is_nothing(step))
@@ -95,7 +95,7 @@ def read_manifest(content: bytes) -> Generation:
 def known(generations: Iterable[Generation], batches: Iterable[Batch]) -> dict[str, Step]:
     """The last step known of each thing: what it led to is the version that is ours."""
     found: dict[str, Step] = {step.key: step for one in generations for step in one.steps}
-    found.update({step.key: step for batch in batches for step in batch.steps})
+    found.update({step.key: step for batch in batches for step in (*batch.steps, *batch.settled)})
     return found
 
 

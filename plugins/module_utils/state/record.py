@@ -78,13 +78,17 @@ def to_derived(row: Mapping[str, Any]) -> Derived:
 
 
 class Batch(NamedTuple):
-    """What one call of a module wanted: its steps, and what they make stale."""
+    """What one call of a module wanted: its steps, and what they make stale.
+
+    ``settled`` are steps that somebody else had done before it: they are known from then on, and never taken back.
+    """
 
     number: int
     what: str
     steps: tuple[Step, ...]
     derived: tuple[Derived, ...]
     restarts: tuple[Restart, ...]
+    settled: tuple[Step, ...] = ()
 
 
 def batch_row(batch: Batch) -> dict[str, Any]:
@@ -193,7 +197,10 @@ def _journal(name: str, rows: Sequence[Mapping[str, Any]], length: int, checksum
             batches[number] = Batch(number, row["what"], steps, derived, restarts)
             next_batch = number + 1
         elif kind == "done":
-            done.add(row["batch"])
+            number = row["batch"]
+            done.add(number)
+            settled = tuple(to_step(one) for one in row.get("settled", ()))
+            batches[number] = batches[number]._replace(settled=settled)
         elif kind == "undo":
             done.discard(row["batch"])
         elif kind == "undone":

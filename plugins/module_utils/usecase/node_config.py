@@ -35,7 +35,7 @@ class Seen(NamedTuple):
 def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     """Look at the node for each wished part. Raises no typed error: a part that meets one has it in its place."""
     parts = {name: _observe(host, name, {**wish, **wish[name]}) for name in _PARTS if wish[name] is not None}
-    return Seen(parts, preflight.observe(host))
+    return Seen(parts, preflight.observe(host, wish))
 
 
 def _observe(host: Host, name: str, wish: Mapping[str, Any]) -> Any:
@@ -50,7 +50,8 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     plan = together(tuple(_decide(name, found, {**wish, **wish[name]}) for name, found in seen.parts.items()))
     if not (plan.steps or plan.derived or plan.blockers):
         return plan  # a node where nothing is to be done needs neither rights nor room
-    return plan._replace(blockers=(*preflight.decide(seen.preflight, wish), *plan.blockers))
+    stands = preflight.decide(seen.preflight, wish, [one.key for one in plan.derived])
+    return plan._replace(blockers=(*stands, *plan.blockers))
 
 
 def _decide(name: str, found: Any, wish: Mapping[str, Any]) -> Plan:

@@ -8,8 +8,8 @@ Only what is certain is a blocker. It is looked for before the first change, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Optional
 
 from ..codec.kernel import same_name
 from ..host.door import Host
@@ -25,26 +25,32 @@ _NEEDED_INODES = 64
 
 
 class Seen(NamedTuple):
-    """Who calls, the room where settings and where our state lie, and the owners of drivers."""
+    """Who calls, the room where settings and where our state lie, the owners of drivers, and the room of CDI specs."""
 
     is_live: bool
     is_root: bool
     rooms: tuple[Room, ...]
     owners: tuple[Owner, ...]
+    specs: Optional[Room] = None
 
 
-def observe(host: Host) -> Seen:
+def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     """Look at rights, room and owners. Raises OSError where a file system does not answer."""
     rooms = dict.fromkeys(room(host, path) for path in ("/etc", STATE))
-    return Seen(host.is_live, is_root(), tuple(rooms), owners.found(host))
+    folder = (wish.get("cdi") or {}).get("directory") or ""
+    specs = room(host, folder) if folder.startswith("/") and host.is_live else None  # a tree makes its own at boot
+    return Seen(host.is_live, is_root(), tuple(rooms), owners.found(host), specs)
 
 
-def decide(seen: Seen, wish: Mapping[str, Any]) -> tuple[OpsError, ...]:
-    """Everything that stands in the way of a change that is needed."""
+def decide(seen: Seen, wish: Mapping[str, Any], derived: Iterable[str] = ()) -> tuple[OpsError, ...]:
+    """Everything that stands in the way of a change that is needed. ``derived`` are the keys of what it makes."""
     if seen.is_live and not seen.is_root:
         found, step = "not run as root", "set become: true"
         return (InputError("change", "this node", found, "root", step), *_owned(seen, wish))
-    return (*(error for one in seen.rooms for error in _lacking(one)), *_owned(seen, wish))
+    rooms = dict.fromkeys(seen.rooms)
+    if seen.specs is not None and "CDI specs" in derived:
+        rooms[seen.specs] = None
+    return (*(error for one in rooms for error in _lacking(one)), *_owned(seen, wish))
 
 
 def _lacking(one: Room) -> Iterator[OpsError]:

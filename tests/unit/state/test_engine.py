@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -20,9 +21,18 @@ from ansible_collections.accelerator.ops.plugins.module_utils.model.errors impor
     RecoveryError,
     VerifyError,
 )
-from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import ABSENT, Found, Plan, file_step
+from ansible_collections.accelerator.ops.plugins.module_utils.model.plan import (
+    ABSENT,
+    Derived,
+    Found,
+    Plan,
+    diffs,
+    file_step,
+    rows,
+)
 from ansible_collections.accelerator.ops.plugins.module_utils.state import apply
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import generation_info
+from ansible_collections.accelerator.ops.tests.unit.state.conftest import decide, observe
 
 A, B, C = "/etc/modprobe.d/accelerator-ops-a.conf", "/etc/b.conf", "/etc/c/d/e.conf"
 STATE = "var/lib/accelerator-ops"
@@ -136,11 +146,79 @@ def test_what_a_human_did_to_our_file_is_found_shown_and_kept(node, by_hand):
     assert [row["subject"] for row in info(node)["changed_since"]] == [B]
     if by_hand == "delete":  # as it was before the first generation
         assert not node.generation(runner.rolled_back, to=0).changed
+        assert node.listing() == before
+        assert node.files({B: "newer"}).changed
         return
     assert [row["subject"] for row in info(node, 0)["rollback"]["conflicts"]] == [B]
     with pytest.raises(ConflictError, match=r"b\.conf"):
         node.generation(runner.rolled_back, to=0)
     assert node.listing() == before
+
+
+@pytest.mark.parametrize("by_hand", [(A,), (A, B), (B, C), (A, B, C)])
+def test_what_a_human_took_back_himself_is_settled_by_a_rollback_to_before_it(node, by_hand):
+    zero = node.listing()
+    node.files({A: "a"})
+    node.files({B: "b", C: "c"})
+    two = node.listing()
+    for path in by_hand:
+        (node.root / path[1:]).unlink()
+    with pytest.raises(ConflictError, match="as it was left"):
+        node.files({A: "newer", B: "newer", C: "newer"})
+    foreseen = node.generation(runner.rolled_back, is_check=True, to=0)
+    done = node.generation(runner.rolled_back, to=0)
+    assert (done.changed, done.results["generation"]) == (foreseen.changed, 3)
+    assert (node.listing(), info(node)["changed_since"]) == (zero, [])
+    again = node.generation(runner.rolled_back, to=0)
+    assert (again.changed, again.results["generation"]) == (False, None)
+    node.generation(runner.pruned, keep=2)
+    node.generation(runner.rolled_back, to=2)
+    assert node.listing() == two
+    node.files({A: "newer", B: "newer", C: "newer"})
+    assert [(node.root / path[1:]).read_text() for path in (A, B, C)] == ["newer"] * 3
+
+
+def test_the_plan_of_a_rollback_tells_what_becomes_of_derived_things(node):
+    stale, other = Derived("specs", (("sh", "-c", "x", A),), "a spec is not there"), Derived("image", (("mk",),), "new")
+
+    def decide_both(seen, wish):
+        return decide(seen, wish)._replace(derived=(stale, other))
+
+    runner.change(node.call("files", files={A: "a"}), observe, decide_both)
+    runner.change(node.call("files", files={A: "b"}), observe, decide_both)
+    engine = runner.engine_of(node.call("generation"))
+    for to, specs in (
+        (0, ("remove", f"{A}, its maker, goes")),
+        (1, ("make again", "what it is made from is as it was then")),
+    ):
+        plan = engine.way_back(to, "refuse")
+        told = {row["subject"]: (row["change"], row["why"]) for row in rows(plan)}
+        assert told["specs"] == specs
+        assert told["image"] == ("make again", "what it is made from is as it was then")
+        assert "a spec is not there" not in str(diffs(plan))
+        assert ("removed: " in str(diffs(plan))) == (to == 0)
+
+
+def test_what_a_human_took_back_himself_stays_known_where_the_rollback_does_not_reach_it(node):
+    node.files({A: "a"})
+    node.files({B: "b"})
+    (node.root / A[1:]).unlink()
+    node.generation(runner.rolled_back, to=1)
+    with pytest.raises(ConflictError, match="as it was left"):
+        node.files({A: "newer"})
+
+
+def test_an_error_names_the_path_that_it_is_about(node, monkeypatch):
+    def refuse(handle, *_owner, **_more):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), handle)
+
+    (node.root / B[1:]).write_text("of a human")
+    monkeypatch.setattr(os, "fchmod", refuse)  # what a file of another account does
+    with pytest.raises(ApplyError) as caught:
+        engine = runner.engine_of(node.call("files"))
+        step = file_step(B, runner.disk.found(engine.host, B), b"ours", "a test")[0]
+        apply.do(engine.host, [step], "1-0", lambda sha256: b"ours", ())
+    assert str(caught.value).startswith(f"cannot change {B}: Operation not permitted, expected")
 
 
 def test_a_conflict_in_the_middle_generation_stops_before_anything(node):

@@ -48,7 +48,7 @@ ROWS = [
     record.batch_row(BATCH._replace(number=1)),
     {"t": "undone", "batch": 1},
     record.batch_row(BATCH._replace(number=2)),
-    {"t": "done", "batch": 2},
+    {"t": "done", "batch": 2, "settled": [record.step_row(STEPS[0])]},
     {"t": "undo", "batch": 2},
     {"t": "owner", "run": "c"},
 ]
@@ -57,7 +57,7 @@ ROWS = [
 def test_a_journal_is_read_as_it_was_written() -> None:
     journal = record.read("4-x", record.lines(ROWS, ""))
     assert journal is not None
-    assert journal.batches == (BATCH, BATCH._replace(number=2))
+    assert journal.batches == (BATCH, BATCH._replace(number=2, settled=STEPS[:1]))
     assert (journal.id, journal.run, journal.boot, journal.seconds) == ("4-x", "c", "b", 2.5)
     assert (journal.done, journal.next_batch) == (frozenset({0}), 3)
     assert [batch.number for batch in journal.unfinished] == [2]

@@ -56,6 +56,24 @@ def test_rights_and_room(seen: preflight.Seen, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("specs", "derived", "expected"),
+    [
+        (Room("/etc/cdi", True, True, 9999, 9999), ["CDI specs"], ["write in /etc/cdi: a read-only file system"]),
+        (Room("/etc/cdi", True, True, 9999, 9999), ["initramfs 6.1"], []),  # those that are there are right
+        (Room("/etc/cdi", False, True, 0, 9999), ["CDI specs"], ["write in /etc/cdi: 0 KiB free"]),
+        (ETC._replace(is_read_only=True), ["CDI specs"], ["write in /etc: a read-only file system"]),
+    ],
+)
+def test_the_folder_of_cdi_specs_is_looked_at_where_they_are_made(
+    specs: Room, derived: list[str], expected: list[str]
+) -> None:
+    rooms = (specs, STATE) if specs.path == "/etc" else (ETC, STATE)
+    found = [str(error) for error in preflight.decide(FREE._replace(rooms=rooms, specs=specs), NOTHING, derived)]
+    assert len(found) == len(expected)
+    assert all(part in line for part, line in zip(expected, found))
+
+
+@pytest.mark.parametrize(
     ("wish", "expected"),
     [
         (NOTHING, []),
