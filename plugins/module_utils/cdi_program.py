@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The program that makes CDI specs on a node: a second edge, without Ansible. It needs Python 3.9 and nothing else.
 
-``make`` brings the specs to what the devices are now, and withdraws ours that are over; with ``--whole`` it ends with
-status 75 where device files are not there yet, so that systemd tries again. ``check`` prints the path of each spec of
-ours that is right. ``--root`` names another root than ``/``. The module ``cdi_spec`` writes it with all it imports.
+``make`` brings the specs to what the devices are now, and withdraws ours that are over. It leaves a file that it did
+not make, or that somebody edited, and ends with status 73. With ``--whole`` it ends with status 75 where device files
+are not there yet, so that systemd tries again. ``check`` prints the path of each spec that is right, with ``--left``
+also of what ``make`` leaves. ``--root`` names another root than ``/``. The module ``cdi_spec`` writes it with all it
+imports.
 """
 
 from __future__ import annotations
@@ -13,18 +15,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from .host import disk
+from .host import disk, lock
 from .host.door import Host
-from .model.errors import OpsError
-from .model.plan import State
-from .usecase import cdi_specs
+from .model.errors import InputError, OpsError
+from .model.plan import digest
+from .usecase import cdi_record, cdi_specs
 from .usecase.cdi_specs import Asked, Look
 
-USAGE = "usage: cdi.pyz make [--whole] [--root ROOT] | cdi.pyz check [--root ROOT]"
+USAGE = "usage: cdi.pyz make [--whole] [--root ROOT] | cdi.pyz check [--left] [--root ROOT]"
+NOT_OURS = 73  # EX_CANTCREAT of sysexits(3); the unit knows it
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits(3)
 _MAKE_SECONDS = 30.0
+_WAIT_SECONDS = 20.0
 
 
 def main(arguments: Sequence[str], settings: str) -> int:
@@ -35,12 +39,12 @@ def main(arguments: Sequence[str], settings: str) -> int:
         place = words.index("--root")
         root = words[place + 1]
         del words[place : place + 2]
-    if words not in (["make"], ["make", "--whole"], ["check"]):
+    if words not in (["make"], ["make", "--whole"], ["check"], ["check", "--left"]):
         return _said(USAGE, 2)
     wish = cdi_specs.asked(json.loads(settings))
     try:
-        if words == ["check"]:
-            return _check(Host(root), wish)
+        if words[0] == "check":
+            return _check(Host(root), wish, is_left="--left" in words)
         return _make(root, wish, is_whole="--whole" in words)
     except OpsError as error:
         return _said(str(error), 1)
@@ -48,12 +52,15 @@ def main(arguments: Sequence[str], settings: str) -> int:
         return _said(f"cannot write a CDI spec: {error}", 1)
 
 
-def _check(host: Host, wish: Asked) -> int:
+def _check(host: Host, wish: Asked, is_left: bool) -> int:
     looks = cdi_specs.look(host, wish)
     wanted = cdi_specs.wanted(looks or (), wish)
-    found = cdi_specs.present(host, wish.directory)
-    for path, text in wanted.items():
-        if path in found and cdi_specs.is_right(found[path], text):
+    record = cdi_record.known(host)
+    found = cdi_specs.present(host, wish.directory, record)
+    mine = cdi_specs.ours(host, found, record)
+    for path, there in found.items():
+        is_right = path in wanted and cdi_specs.is_right(there, wanted[path])
+        if is_right or (is_left and path not in mine and host.exists(path)):
             sys.stdout.write(f"{path}\n")
     return 0
 
@@ -65,21 +72,71 @@ def _make(root: str, wish: Asked, is_whole: bool) -> int:
     if _made_nodes(Host(root), looks):
         looks = cdi_specs.look(Host(root), wish) or ()
     host = Host(root)
+    obstacle = cdi_specs.obstacle(host, wish.directory)
+    if obstacle is not None:
+        raise InputError("make", "CDI specs", obstacle, "a folder", "mend it, or set directory")
+    folder = os.path.dirname(disk.place(host, cdi_record.FILE))
+    disk.make_folders(folder, 0o700)
+    with lock.alone_in(folder, _WAIT_SECONDS):  # of a unit and of a play: both write the record
+        left = _bring(host, wish, looks)
+    status = 0
+    for path, what in left.items():
+        status = _said(f"{path}: {what}; it is left as it is, move it away", NOT_OURS)
+    return _told(looks, is_whole) or status
+
+
+def _bring(host: Host, wish: Asked, looks: Sequence[Look]) -> Mapping[str, str]:
+    """Make what is missing or stale, and withdraw what is over. Returns what is in the way of specs, and stays."""
+    record = cdi_record.known(host)
     wanted = cdi_specs.wanted(looks, wish)
-    found = cdi_specs.present(host, wish.directory)
-    for path, text in wanted.items():
-        if path not in found or not cdi_specs.is_right(found[path], text):
-            _write(host, path, text)
+    found = cdi_specs.present(host, wish.directory, record)
+    mine = cdi_specs.ours(host, found, record)
+    left = cdi_specs.taken(wanted, found, mine)
+    wrong = [
+        path
+        for path, text in wanted.items()
+        if path not in left and not (path in found and cdi_specs.is_right(found[path], text))
+    ]
+    over = cdi_specs.over(looks, wanted, mine)
+    for path in {cdi_record.FILE, *cdi_specs.places(wish.directory), *record.digests}:
+        folder, _slash, name = disk.place(host, path).rpartition("/")
+        disk.remove(f"{folder}/{disk.unfinished(name)}")  # of a run that was cut off
+    if wrong or over:
+        made = {cdi_record.real(host, path): frozenset((digest(wanted[path].encode()),)) for path in wrong}
+        gone = {cdi_record.real(host, path) for path in over}
+        folders = (*(_missing(host, wish.directory) if wrong else ()), *record.folders)
+        both = {path: some | record.digests.get(path, frozenset()) for path, some in made.items()}
+        cdi_record.write(host, record._replace(digests={**record.digests, **both}, folders=folders))
+        for path in wrong:
+            _write(host, path, wanted[path])
             sys.stdout.write(f"made {path}\n")
-    # A name that is in two files resolves to nothing: what is over goes at once. That of a failure stays as it was.
-    failed = {f"accelerator-{one.maker}" for one in looks if one.failure is not None}
-    for path in found:
-        if path not in wanted and not path.rpartition("/")[2].partition(".")[0].startswith(tuple(failed)):
+        for path in over:
             real = disk.place(host, path)
             disk.remove(real)
             disk.sync_folders([os.path.dirname(real)])
             sys.stdout.write(f"removed {path}\n")
-    return _told(looks, is_whole)
+        kept = {path: some for path, some in record.digests.items() if path not in gone}
+        cdi_record.write(host, record._replace(digests={**kept, **made}, folders=_kept(host, folders)))
+    return left
+
+
+def _missing(host: Host, folder: str) -> list[str]:
+    """The folders that are to be made, the inner ones first."""
+    missing = []
+    while not host.exists(folder):
+        missing.append(host.real_path(folder))
+        folder = folder.rpartition("/")[0] or "/"
+    return missing
+
+
+def _kept(host: Host, folders: Sequence[str]) -> tuple[str, ...]:
+    """Remove those of our folders that are empty. Returns the rest."""
+    kept = []
+    for folder in folders:
+        real = disk.place(host, folder)
+        if os.path.isdir(real) and not os.path.islink(real) and not disk.remove_folder(real):
+            kept.append(folder)
+    return tuple(kept)
 
 
 def _made_nodes(host: Host, looks: Sequence[Look]) -> bool:
@@ -99,13 +156,8 @@ def _made_nodes(host: Host, looks: Sequence[Look]) -> bool:
 def _write(host: Host, path: str, text: str) -> None:
     """Put a spec in its place in one step, for everybody to read."""
     real = disk.place(host, path)
-    folder = os.path.dirname(real)
-    disk.make_folders(folder)
-    made = disk.stage(
-        real, f".{os.path.basename(real)}.tmp", State("file", cdi_specs.MODE, os.geteuid(), os.getegid()), text.encode()
-    )
-    disk.swap(made, real)
-    disk.sync_folders([folder])
+    disk.make_folders(os.path.dirname(real))
+    disk.put(real, text.encode(), mode=cdi_specs.MODE)
 
 
 def _told(looks: Sequence[Look], is_whole: bool) -> int:

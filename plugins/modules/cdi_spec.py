@@ -30,7 +30,10 @@ options:
     type: list
     elements: str
   directory:
-    description: The folder of the specs. Engines look into C(/etc/cdi) and C(/var/run/cdi) by themselves.
+    description:
+      - The folder of the specs, an absolute path without C(.) and C(..), outside of C(/dev), C(/proc) and C(/sys).
+        Engines look into C(/etc/cdi) and C(/var/run/cdi) by themselves.
+      - What the program made in another folder before is removed.
     type: path
     default: /etc/cdi
   source:
@@ -50,7 +53,8 @@ options:
     default: false
   state:
     description:
-      - V(absent) removes the program, its units, and the specs.
+      - V(absent) removes the program, its units, and the specs that the program made, with a folder that it made for
+        them where it is empty.
       - V(checked) changes nothing, and returns what is wrong with all specs on the node, whoever made them, as
         RV(findings).
     type: str
@@ -64,6 +68,8 @@ notes:
     nothing, or to the other one. So is another tool that makes a maker's specs on this node, such as
     C(nvidia-cdi-refresh) or the NVIDIA GPU Operator. The error names it and its own switch. To keep
     theirs, leave the maker out of O(makers).
+  - A file in the place of a spec that the program did not make, or that somebody edited, is a conflict whatever
+    O(on_conflict) says, and nothing overwrites or removes it.
   - In another root than V(/) only the program and its units are written, where it has a Python from 3.9 on
     (C(/usr/bin/python3) leads to a C(python3.N)). The specs make themselves at the first boot.
 seealso:

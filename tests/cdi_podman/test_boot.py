@@ -93,7 +93,14 @@ def test_the_spec_makes_itself_when_the_device_files_appear(booted):
     booted.until("grep", "-q", '"path": "/dev/accel/accel7"', SPEC)
     booted.until("sh", "-c", f"test $(systemctl show {cdi_files.NAME} --property=Result --value) = success")
 
-    # a driver's libraries are replaced: what is stale by now is made again
-    assert booted.run("sh", "-c", f"echo '{{}}' > {SPEC}").returncode == 0
+    # a driver's libraries are replaced: what is not right by now is made again
+    assert booted.run("rm", SPEC).returncode == 0
     assert booted.run("ldconfig").returncode == 0
     booted.until("grep", "-q", '"path": "/dev/accel/accel7"', SPEC)
+
+    # a human's file stays, and is not tried again
+    assert booted.run("sh", "-c", f"echo '{{}}' > {SPEC}").returncode == 0
+    assert booted.run("ldconfig").returncode == 0
+    booted.until("sh", "-c", f"systemctl show {cdi_files.NAME} --property=ExecMainStatus --value | grep -qx 73")
+    booted.until("sh", "-c", f"test $(systemctl show {cdi_files.NAME} --property=ActiveState --value) = failed")
+    assert booted.run("cat", SPEC).stdout == "{}\n"

@@ -229,5 +229,28 @@ def test_specs_are_made_again_whichever_way_the_node_goes(mig: Machine) -> None:
     assert found(right) == found(still) == []
 
 
-DOCKER_ALONE = "test $(diff before absent | grep -c '^>') = 2; diff before absent | grep -q '^> /etc/cdi d 755 0:0'"
-"""Without specs, the engine is as it was asked to be; and the folder of specs stays."""
+DOCKER_ALONE = "test $(diff before absent | grep -c '^[<>]') = 2; diff before absent | grep -q '^> .*daemon.json'"
+"""Without specs, the engine is as it was asked to be, and nothing else differs."""
+
+
+def test_nothing_of_a_human_is_lost(mig: Machine) -> None:
+    edit = f"sed -i s/rw/r/ {NVIDIA}; echo '{{}}' > {AMD}; ln -s gone /etc/cdi/accelerator-intel.json"
+    kept = "find /etc/cdi -printf '%p %y %i %l\\n' -type f -exec sha256sum {} + | sort > "
+    back = ("generation", {"state": "rolled_back", "to": 0})
+    _made, checked, refused, gone = mig.drift(
+        *("present", edit, f"{kept}before", "checked", "present", back, f"{kept}after", "cmp before after")
+    )
+    assert found(checked)[0] == f"warn spec {NVIDIA}: edited by somebody or not made by this collection"
+    assert refused["error"]["code"] == "conflict"
+    assert gone["changed"]
+
+
+def test_a_spec_in_a_folder_of_before_goes(mig: Machine) -> None:
+    there = ("cdi_spec", {"directory": "/opt/made/cdi"})
+    _first, moved, gone = mig.drift(
+        *(there, "present", "test ! -e /opt/made", "absent", "test ! -e /etc/cdi", "test ! -e /var/lib/a*/cdi.sha256")
+    )
+    other = "/opt/made/cdi/accelerator-nvidia.json"
+    (why,) = [row["why"] for row in moved["plan"] if row["subject"] == "CDI specs"]
+    assert why == f"{NVIDIA} is not there; /etc/cdi is not there; {other} is over"
+    assert gone["changed"]

@@ -127,6 +127,9 @@ def stage(real: str, name: str, state: State, content: bytes) -> str:
         _own(handle, state)
         os.fchmod(handle, state.mode)  # after the owner: a change of owner clears set-id bits
         os.fsync(handle)
+    except OSError:
+        os.unlink(made)  # half a file on a full disk would keep it full
+        raise
     finally:
         os.close(handle)
     return made
@@ -247,12 +250,21 @@ def is_trusted(owner: int) -> bool:
     return owner in (0, os.geteuid())
 
 
-def put(real: str, content: bytes, lasts: bool = True) -> None:
+def put(real: str, content: bytes, lasts: bool = True, mode: int = 0o600) -> None:
     """Write a file whole or not at all. ``lasts`` false: the caller syncs its folder."""
-    made = stage(real, f".{os.path.basename(real)}.tmp", _OURS, content)
-    swap(made, real)
+    made = stage(real, unfinished(os.path.basename(real)), _OURS._replace(mode=mode), content)
+    try:
+        swap(made, real)
+    except OSError:
+        os.unlink(made)
+        raise
     if lasts:
         sync_folders([os.path.dirname(real)])
+
+
+def unfinished(name: str) -> str:
+    """What ``put`` calls a file of that name until it is whole; a crash may leave it."""
+    return f".{name}.tmp"
 
 
 _OURS = State("file", 0o600, os.geteuid(), os.getegid())
@@ -277,7 +289,7 @@ def append(real: str, content: bytes, length: int) -> None:
 
 def point(real: str, target: str) -> None:
     """Make a link say ``target``, in one step and lasting."""
-    made = stage(real, f".{os.path.basename(real)}.tmp", _OURS._replace(kind="link", target=target), b"")
+    made = stage(real, unfinished(os.path.basename(real)), _OURS._replace(kind="link", target=target), b"")
     swap(made, real)
     sync_folders([os.path.dirname(real)])
 

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
 _GONE = "gone"
@@ -68,6 +70,29 @@ def started(number: int) -> Optional[str]:
     except OSError:
         return None
     return None if fields[0] in "ZX" else fields[19]
+
+
+@contextlib.contextmanager
+def alone_in(real: str, deadline_seconds: float) -> Iterator[None]:
+    """Be the only one of those that ask for this in a folder. Raises OSError, after the deadline too."""
+    handle = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        end = time.monotonic() + deadline_seconds
+        while not _is_taken(handle):
+            if time.monotonic() > end:
+                raise OSError(errno.EAGAIN, "another run is still at work in it", real)
+            select.select([], [], [], _LOOK_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class Lock:

@@ -41,9 +41,13 @@ import sys
 
 gc.disable()  # a short process: not looking for garbage while the code loads saves a tenth of its time
 
-from {package}.{entry} import main
+try:
+    from {package}.{entry} import main
 
-sys.exit(main(sys.argv[1:], {argument!r}))
+    status = main(sys.argv[1:], {argument!r})
+except (ImportError, OSError) as error:  # the archive was removed while it ran
+    status = f"cannot read the program any more: {{error}}"
+sys.exit(status)
 """
 
 

@@ -23,8 +23,9 @@ from ..model.errors import ConflictError, InputError, OpsError, ProbeError, Unsu
 from ..model.plan import ABSENT, Derived, Found, PathStep, Plan, Proof, State, file_step
 from ..vendor import cdi as vendor
 from ..vendor.permissions import known
-from . import cdi_files, cdi_specs
+from . import cdi_files, cdi_record, cdi_specs
 from .cdi_files import LINKS, NAME, PROGRAM
+from .cdi_record import Record
 from .cdi_specs import Asked, Look
 from .facts import engines, owners
 
@@ -43,9 +44,10 @@ _UNITS_SECONDS = 60.0
 class Seen(NamedTuple):
     """What was found.
 
-    ``looks`` is None where this root does not tell which devices there are. ``present`` are the spec files that are
-    ours, ``python`` the interpreter for the program, ``program`` what it should be. ``has_folder``: the folder of specs
-    is there. ``left`` is the folder of the program where it holds nothing else, and is to go with it.
+    ``looks`` is None where this root does not tell which devices there are. ``present`` is what is called as a spec of
+    ours, ``ours`` those of it that the program made, by its ``record``. ``python`` is the interpreter for the program,
+    ``program`` what it should be. ``has_folder``: the folder of specs is there; ``obstacle``: why it cannot be.
+    ``left`` is the folder of the program where it holds nothing else, and is to go with it.
     """
 
     is_live: bool
@@ -58,6 +60,9 @@ class Seen(NamedTuple):
     engines: tuple[Engine, ...] = ()
     has_folder: bool = True
     left: Found = Found()
+    ours: frozenset[str] = frozenset()
+    record: Record = Record()
+    obstacle: Optional[str] = None
 
 
 def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
@@ -65,17 +70,22 @@ def observe(host: Host, wish: Mapping[str, Any]) -> Seen:
     asked = cdi_specs.asked(wish)
     is_wanted = wish["state"] != "absent"
     paths = (PROGRAM, cdi_files.SERVICE, cdi_files.PATH, *LINKS)
+    record = cdi_record.read(host)
+    present = cdi_specs.present(host, asked.directory, record)
     return Seen(
         host.is_live,
         host.is_live and host.exists("/run/systemd/system"),
         cdi_specs.look(host, asked) if is_wanted else None,
-        cdi_specs.present(host, asked.directory),
+        present,
         {path: disk.found(host, path) for path in paths},
         cdi_files.python(host),
         cdi_files.program(asked) if is_wanted else b"",
         tuple(_engines(host)) if is_wanted else (),
         host.exists(asked.directory),
         Found() if is_wanted else _left(host),
+        cdi_specs.ours(host, present, record),
+        record,
+        cdi_specs.obstacle(host, asked.directory) if is_wanted else None,
     )
 
 
@@ -101,6 +111,9 @@ def _engines(host: Host) -> Iterator[Engine]:
 def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
     """What is to be done, with everything that stands in the way as blockers. Raises InputError."""
     asked = _asked(wish)
+    if seen.record.reason is not None:
+        found, expected = seen.record.reason, "what the program made"
+        return Plan(blockers=(ProbeError("read", cdi_record.FILE, found, expected, "run as root"),))
     if wish["state"] == "absent":
         return _plan(seen, asked, dict.fromkeys((PROGRAM, cdi_files.SERVICE, cdi_files.PATH)), {}, {})
     if _is_nothing_here(seen, asked):
@@ -117,7 +130,7 @@ def decide(seen: Seen, wish: Mapping[str, Any]) -> Plan:
 
 def _is_nothing_here(seen: Seen, asked: Asked) -> bool:
     """A node without a device to make a spec for, and nothing on it that was made for one."""
-    is_clean = not seen.present and all(found.state.kind == "absent" for found in seen.files.values())
+    is_clean = not seen.ours and all(found.state.kind == "absent" for found in seen.files.values())
     is_for_none = seen.looks == () if asked.makers is None else not set(asked.makers) & set(vendor.LOADERS)
     return is_for_none and is_clean
 
@@ -128,8 +141,11 @@ def _asked(wish: Mapping[str, Any]) -> Asked:
     if strange:
         expected, step = "names of makers that the facts use", "correct makers"
         raise InputError("make", "CDI specs", f"maker {', '.join(strange)}", expected, step)
-    if not asked.directory.startswith("/"):
-        raise InputError("make", "CDI specs", f"directory {asked.directory!r}", "an absolute path", "correct directory")
+    _root, *parts = asked.directory.split("/")
+    is_plain = all(part not in ("", ".", "..") and part.strip() == part and part.isprintable() for part in parts)
+    if not wish["directory"].startswith("/") or not is_plain or cdi_specs.is_kernels(asked.directory):
+        expected = "an absolute path without . and .., outside of /dev, /proc and /sys"
+        raise InputError("make", "CDI specs", f"directory {wish['directory']!r}", expected, "correct directory")
     return asked
 
 
@@ -154,10 +170,15 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
             is_absent = one.failure.endswith("is not installed")
             error: type[OpsError] = UnsupportedError if is_absent else ProbeError
             yield error("make", subject, one.failure, f"a spec by {one.generator}", "mend that, or set source to own")
-    for path, there in seen.present.items():
-        if there.state.kind not in ("file", "absent"):
-            yield ConflictError("make", path, f"a {there.state.kind}", "a file or none", "remove it")
+    if seen.obstacle is not None and seen.looks:
+        yield InputError("make", "CDI specs", seen.obstacle, "a folder", "mend it, or set directory")
+    for path, what in _taken(seen, asked).items():
+        yield ConflictError("make", path, what, "a file that the program on the node made, or none", "move it away")
     yield from _too_new(seen, asked)
+
+
+def _taken(seen: Seen, asked: Asked) -> dict[str, str]:
+    return cdi_specs.taken(cdi_specs.wanted(seen.looks or (), asked), seen.present, seen.ours)
 
 
 def _with_owner(path: str) -> str:
@@ -190,7 +211,8 @@ def _plan(
         steps += _link(path, seen.files[path], links.get(path))
     if seen.left.state.kind == "dir":
         steps.append(PathStep(cdi_files.FOLDER, seen.left.state, ABSENT, b"", b"", "it is empty then", is_edit=True))
-    derived, deferred = [], []
+    derived: list[Derived] = []
+    deferred = [f"{path}: it was not made by the program, or edited, and stays" for path in _left_alone(seen, files)]
     has_units = any(step.path != PROGRAM for step in steps)
     if has_units and seen.has_systemd:
         derived.append(Derived(f"units {NAME}", (("/bin/sh", "-c", _UNITS),), "units changed", None, _UNITS_SECONDS))
@@ -199,8 +221,13 @@ def _plan(
     if wanted is None:
         deferred.append("CDI specs: this root does not tell which devices there are; they make themselves at boot")
     else:
-        derived += _specs(seen, asked, wanted)
+        derived += _specs(seen, asked, wanted, is_last=files[PROGRAM] is None)
     return Plan(tuple(steps), tuple(derived), deferred=tuple(deferred))
+
+
+def _left_alone(seen: Seen, files: Mapping[str, Optional[bytes]]) -> list[str]:
+    """What is called as a spec of ours and stays when all of ours go."""
+    return sorted(seen.present.keys() - seen.ours) if files[PROGRAM] is None else []
 
 
 def _link(path: str, found: Found, target: Optional[str]) -> tuple[PathStep, ...]:
@@ -221,20 +248,29 @@ fi"""
 """What follows from the unit files, whichever way they have just changed: forward, or back."""
 
 
-def _specs(seen: Seen, asked: Asked, wanted: Mapping[str, str]) -> Iterator[Derived]:
-    """The specs, where one is not what it should be."""
-    wrong = [path for path, text in wanted.items() if not cdi_specs.is_right(seen.present.get(path, Found()), text)]
-    over = [path for path in seen.present if path not in wanted]
-    if not wrong and not over:
+def _specs(seen: Seen, asked: Asked, wanted: Mapping[str, str], is_last: bool = False) -> Iterator[Derived]:
+    """The specs, where one is not what it should be. ``is_last``: they go, and what the program wrote down of them."""
+    taken = _taken(seen, asked)
+    wrong = [
+        path
+        for path, text in wanted.items()
+        if path not in taken and not cdi_specs.is_right(seen.present.get(path, Found()), text)
+    ]
+    why = [f"{path} {_lack(seen, path)}" for path in wrong]
+    if wrong and not seen.has_folder:
+        why.append(f"{asked.directory} is not there")
+    why += [f"{path} is over" for path in cdi_specs.over(seen.looks or (), wanted, seen.ours)]
+    if is_last and seen.record.is_there:
+        why += [f"{path} is over when it is empty" for path in seen.record.folders]
+        why.append(f"{cdi_record.FILE} is over")
+    if not why:
         return
-    paths = tuple(dict.fromkeys((*wanted, *seen.present)))
-    why = f"{wrong[0]} {_lack(seen, wrong[0])}" if wrong else f"{over[0]} is over"
+    paths = tuple(dict.fromkeys((*wanted, *sorted(seen.ours))))
     python = seen.python or "/usr/bin/python3"
-    script = _MAKE if seen.has_folder or not wanted else f"{_MAKE}\n{_NO_FOLDER}"
-    every = dict.fromkeys((*paths, *cdi_specs.places(asked.directory)))
-    make = ("/bin/sh", "-c", script, python, PROGRAM, *every)
-    proof = Proof(("/bin/sh", "-c", _CHECK, python, PROGRAM), tuple((path, path) for path in paths))
-    yield Derived("CDI specs", (make,), why, proof, _MAKE_SECONDS)
+    make = ("/bin/sh", "-c", _MAKE, python, PROGRAM, cdi_record.FILE)
+    check = ("/bin/sh", "-c", _CHECK, python, PROGRAM, cdi_record.FILE, *paths)
+    proof = Proof(check, tuple((path, path) for path in paths))
+    yield Derived("CDI specs", (make,), "; ".join(why), proof, _MAKE_SECONDS)
 
 
 def _lack(seen: Seen, path: str) -> str:
@@ -243,12 +279,35 @@ def _lack(seen: Seen, path: str) -> str:
 
 
 _MAKE = """\
-if test -e "$1"; then exec "$0" -I "$1" make; fi
-shift
-rm -f -- "$@\""""
-_NO_FOLDER = 'test ! -d "${1%/*}" || rmdir --ignore-fail-on-non-empty -- "${1%/*}"'
-_CHECK = 'if test -e "$1"; then exec "$0" -I "$1" check; fi'
-"""The program tells; where it was taken back, so are all specs of ours, and their folder where it was not there."""
+if test -e "$1"; then
+  "$0" -I "$1" make
+  status=$?
+  test $status = 73 || exit $status
+  exit 0
+fi
+test -e "$2" || exit 0
+while read -r sum path; do
+  if test "$sum" = folder; then
+    test -L "$path" || test ! -d "$path" || rmdir --ignore-fail-on-non-empty -- "$path" || exit
+    continue
+  fi
+  rm -f -- "${path%/*}/.${path##*/}.tmp" || exit
+  if test -f "$path" && test ! -L "$path" && test "$(sha256sum < "$path")" = "$sum  -"; then
+    rm -f -- "$path" || exit
+  fi
+done < "$2"
+rm -f -- "${2%/*}/.${2##*/}.tmp" "$2\""""
+"""Run the program; where it was taken back, remove what it made and nobody has edited, by its record.
+
+A file of a human in the place of a spec (status 73) stays, and is no failure of going back.
+"""
+
+_CHECK = """\
+if test -e "$1"; then exec "$0" -I "$1" check --left; fi
+test ! -e "$2" || exit
+shift 2
+for path; do test ! -e "$path" || printf '%s\\n' "$path"; done"""
+"""The program tells; where it was taken back and its record is gone, what is there is nothing of ours."""
 
 
 def look(call: Call) -> Optional[Outcome]:
@@ -271,10 +330,13 @@ def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
         verdict = "warn" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
         found.append(Finding("spec", verdict, blocker.subject, blocker.found, blocker.next_step))
     step = _next_step(seen, blockers)
+    if seen.record.reason is not None:
+        found.append(Finding("spec", "unknown", cdi_record.FILE, seen.record.reason))
     if seen.looks is None:
         found.append(Finding("spec", "unknown", "CDI specs", "this root does not tell which devices there are"))
     else:
-        for one in _specs(seen, asked, cdi_specs.wanted(seen.looks, asked)):
+        wanted = cdi_specs.wanted(seen.looks, asked)
+        for one in _specs(seen._replace(has_folder=True), asked, wanted):  # that it will be made is for a plan
             found.append(Finding("spec", "fail", one.key, one.why, step))
     for look_at in seen.looks or ():
         maker = look_at.maker

@@ -28,9 +28,9 @@ ENTRY = "cdi_program"
 MODULES = (
     ENTRY,
     *("codec.cdi", "codec.document", "codec.linker_cache", "codec.pci_config", "codec.sysfs"),
-    *("host.command", "host.disk", "host.door", "host.recording"),
+    *("host.command", "host.disk", "host.door", "host.lock", "host.recording"),
     *("model.answer", "model.cdi", "model.device", "model.errors", "model.owner", "model.pci", "model.plan"),
-    *("usecase.cdi_specs", "usecase.facts.devices", "usecase.facts.pci"),
+    *("usecase.cdi_record", "usecase.cdi_specs", "usecase.facts.devices", "usecase.facts.pci"),
     *("vendor.cdi", "vendor.ids", "vendor.probes", "vendor.tools"),
     *("vendor.amd.cdi", "vendor.amd.kfd", "vendor.amd.probe", "vendor.amd.tool"),
     *("vendor.habana.cdi", "vendor.habana.probe", "vendor.habana.tool"),
@@ -56,6 +56,8 @@ StartLimitBurst=100
 Type=oneshot
 ExecStart={python} -I {program} make --whole
 Restart=on-failure
+# A human's file is in the place of a spec: trying again is no use.
+RestartPreventExitStatus=73
 RestartSec=3
 
 [Install]

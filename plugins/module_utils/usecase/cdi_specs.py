@@ -21,6 +21,8 @@ from ..model.device import Row
 from ..model.owner import Owner
 from ..model.plan import Found, State
 from ..vendor.cdi import LOADERS, Needs, Unit
+from . import cdi_record
+from .cdi_record import Record
 from .facts import devices, pci
 
 MODE = 0o644
@@ -154,10 +156,13 @@ def _generated(host: Host, seen: Look, argv: tuple[str, ...], is_wished: bool) -
 
 
 def foreign(host: Host, directory: str) -> dict[str, str]:
-    """The spec files that are not ours, by path with their kind."""
+    """The spec files of others beside those in the places of ours (``taken``), by path with their kind."""
+    record = cdi_record.read(host)
+    here = present(host, directory, record)
+    mine = {cdi_record.real(host, path) for path in (*places(directory), *ours(host, here, record))}
     found: dict[str, str] = {}
     for path in files(host, directory):
-        if not _OURS.match(path.rpartition("/")[2]) and path.endswith(ENDINGS):
+        if path.endswith(ENDINGS) and cdi_record.real(host, path) not in mine:
             kind = _kind(host.read(path).value or "")
             if kind is not None:
                 found[path] = kind
@@ -185,10 +190,59 @@ def files(host: Host, *more: str) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def present(host: Host, directory: str) -> dict[str, Found]:
-    """The spec files that are ours by name, in any folder of specs."""
-    paths = [path for path in files(host, directory) if _OURS.match(path.rpartition("/")[2])]
-    return {path: _found(host, path) for path in paths}
+def present(host: Host, directory: str, record: Record) -> dict[str, Found]:
+    """What is there that is called as a spec of ours, in any folder of specs, and where we made some once."""
+    real, found = host.resolve(directory).value, {}
+    for path in files(host, directory, *(path.rpartition("/")[0] for path in record.digests)):
+        folder, _slash, name = path.rpartition("/")
+        if _OURS.match(name):
+            path = f"{directory}/{name}" if host.resolve(folder).value == real else path
+            found[path] = _found(host, path)
+    return found
+
+
+def ours(host: Host, here: Mapping[str, Found], record: Record) -> frozenset[str]:
+    """Those that are as the program made them. Where its record cannot be read, the name has to do."""
+    is_known = record.reason is None
+    return frozenset(path for path in here if not is_known or record.has(cdi_record.real(host, path), here[path]))
+
+
+def taken(wanted: Mapping[str, str], here: Mapping[str, Found], mine: Iterable[str]) -> dict[str, str]:
+    """The places of wanted specs where something else is, with what it is."""
+    found = {}
+    for path in wanted.keys() & here.keys() - set(mine):
+        if not is_right(here[path], wanted[path]):
+            kind = here[path].state.kind
+            found[path] = "edited by somebody or not made by this collection" if kind == "file" else f"a {kind}"
+    return dict(sorted(found.items()))
+
+
+def over(looks: Iterable[Look], wanted: Mapping[str, str], mine: Iterable[str]) -> list[str]:
+    """The specs of ours that are to go. What is unknown after a failure stays as it was.
+
+    A name that is in two files resolves to nothing: so they go at once.
+    """
+    failed = tuple(f"accelerator-{one.maker}" for one in looks if one.failure is not None)
+    return sorted(path for path in mine if path not in wanted and not path.rpartition("/")[2].startswith(failed))
+
+
+def obstacle(host: Host, directory: str) -> Optional[str]:
+    """What keeps a folder of specs from being one; None: nothing does."""
+    parts = directory.split("/")
+    for depth in range(2, len(parts) + 1):
+        path = "/".join(parts[:depth])
+        if not host.exists(path):
+            return None if host.link(path).value is None else f"{path} is a link that leads nowhere"
+        status, _reason = host.status(path)
+        if status is not None and status.kind != "dir":
+            return f"{path} is a {status.kind}"
+    real = host.real_path(directory)
+    return f"{directory} leads to {real}" if is_kernels(real) else None
+
+
+def is_kernels(directory: str) -> bool:
+    """Whether a folder is one that the kernel fills, or the root."""
+    return directory.split("/")[1] in ("", "dev", "proc", "sys")
 
 
 def _found(host: Host, path: str) -> Found:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.accelerator.ops.plugins.module_utils import cdi_program
 from ansible_collections.accelerator.ops.plugins.module_utils.codec import cdi
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi as usecase
@@ -123,13 +124,8 @@ NAMES = "GPU 0: NVIDIA A100 (UUID: GPU-x)\n" + "".join(
 
 
 def made(host):
-    """Put what is wanted now in its place."""
-    wish = cdi_specs.Asked()
-    for path, text in cdi_specs.wanted(cdi_specs.look(host, wish), wish).items():
-        place = Path(host.root + path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-        place.chmod(0o644)
+    """Have the program put what is wanted now in its place."""
+    assert cdi_program.main(["make", "--root", host.root], cdi_specs.Asked().text()) == 0
 
 
 def derived(root):
