@@ -422,10 +422,10 @@ def test_the_program_is_removed_while_it_runs(tmp_path):
 
 
 def test_two_programs_do_not_write_the_record_at_once(tmp_path):
-    with lock.alone_in(str(tmp_path), 0.0):
-        with pytest.raises(OSError, match="another run"), lock.alone_in(str(tmp_path), 0.1):
-            pass
-    with lock.alone_in(str(tmp_path), 0.0):
+    place = str(tmp_path)
+    with lock.alone_in(place, 0.0), pytest.raises(OSError, match="another run"), lock.alone_in(place, 0.1):
+        pass
+    with lock.alone_in(place, 0.0):
         pass
 
 
