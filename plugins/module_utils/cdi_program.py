@@ -92,15 +92,11 @@ def _bring(host: Host, wish: Asked, looks: Sequence[Look]) -> Mapping[str, str]:
     found = cdi_specs.present(host, wish.directory, record)
     mine = cdi_specs.ours(host, found, record)
     left = cdi_specs.taken(wanted, found, mine)
-    wrong = [
-        path
-        for path, text in wanted.items()
-        if path not in left and not (path in found and cdi_specs.is_right(found[path], text))
-    ]
-    over = cdi_specs.over(looks, wanted, mine)
+    wrong, over = cdi_specs.wrong(wanted, found, mine), cdi_specs.over(looks, wanted, mine)
     for path in {cdi_record.FILE, *cdi_specs.places(wish.directory), *record.digests}:
         folder, _slash, name = disk.place(host, path).rpartition("/")
-        disk.remove(f"{folder}/{disk.unfinished(name)}")  # of a run that was cut off
+        if disk.unfinished(name) in disk.names_in(folder):  # of a run that was cut off
+            disk.remove(f"{folder}/{disk.unfinished(name)}")
     if wrong or over:
         made = {cdi_record.real(host, path): frozenset((digest(wanted[path].encode()),)) for path in wrong}
         gone = {cdi_record.real(host, path) for path in over}

@@ -172,13 +172,10 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
             yield error("make", subject, one.failure, f"a spec by {one.generator}", "mend that, or set source to own")
     if seen.obstacle is not None and seen.looks:
         yield InputError("make", "CDI specs", seen.obstacle, "a folder", "mend it, or set directory")
-    for path, what in _taken(seen, asked).items():
+    wanted = cdi_specs.wanted(seen.looks or (), asked)
+    for path, what in cdi_specs.taken(wanted, seen.present, seen.ours).items():
         yield ConflictError("make", path, what, "a file that the program on the node made, or none", "move it away")
     yield from _too_new(seen, asked)
-
-
-def _taken(seen: Seen, asked: Asked) -> dict[str, str]:
-    return cdi_specs.taken(cdi_specs.wanted(seen.looks or (), asked), seen.present, seen.ours)
 
 
 def _with_owner(path: str) -> str:
@@ -250,12 +247,7 @@ fi"""
 
 def _specs(seen: Seen, asked: Asked, wanted: Mapping[str, str], is_last: bool = False) -> Iterator[Derived]:
     """The specs, where one is not what it should be. ``is_last``: they go, and what the program wrote down of them."""
-    taken = _taken(seen, asked)
-    wrong = [
-        path
-        for path, text in wanted.items()
-        if path not in taken and not cdi_specs.is_right(seen.present.get(path, Found()), text)
-    ]
+    wrong = cdi_specs.wrong(wanted, seen.present, seen.ours)
     why = [f"{path} {_lack(seen, path)}" for path in wrong]
     if wrong and not seen.has_folder:
         why.append(f"{asked.directory} is not there")

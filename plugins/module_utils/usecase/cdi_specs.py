@@ -217,6 +217,12 @@ def taken(wanted: Mapping[str, str], here: Mapping[str, Found], mine: Iterable[s
     return dict(sorted(found.items()))
 
 
+def wrong(wanted: Mapping[str, str], here: Mapping[str, Found], mine: Iterable[str]) -> list[str]:
+    """The wanted specs that are missing or stale, other than those in whose places something else is."""
+    left = taken(wanted, here, mine)
+    return [path for path in wanted if path not in left and not is_right(here.get(path, Found()), wanted[path])]
+
+
 def over(looks: Iterable[Look], wanted: Mapping[str, str], mine: Iterable[str]) -> list[str]:
     """The specs of ours that are to go. What is unknown after a failure stays as it was.
 

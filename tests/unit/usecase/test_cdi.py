@@ -336,10 +336,21 @@ def test_the_program_withdraws_what_it_made_in_another_folder(node, tmp_path):
     host = node({**GAUDI, "/.accelerator-manifest.json": nodes_of(0), "/dev/accel/accel0": ""})
     assert Program(tmp_path, directory="/opt/a/cdi").run(host, "make").returncode == 0
     assert recorded(host).folders == ("/opt/a/cdi", "/opt/a", "/opt")
-    done = Program(tmp_path).run(host, "make")
+    program = Program(tmp_path)
+    done = program.run(host, "make")
     assert done.stdout == f"made {SPEC}\nremoved /opt/a/cdi/accelerator-habana.json\n"
     assert not Path(host.root + "/opt").exists()
     assert (list(recorded(host).digests), recorded(host).folders) == ([SPEC], ("/etc/cdi", "/etc"))
+    cdi_record.write(host, cdi_record.Record({"/opt/cdi/accelerator-habana.json": frozenset(("0" * 64,))}, ("/opt",)))
+    Path(host.root + "/opt").mkdir()
+    Path(host.root + "/opt/cdi").write_text("a file of a human in the place of a folder of ours", encoding="utf-8")
+    Path(host.root + SPEC).unlink()
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    assert os.listdir(host.root + "/opt") == ["cdi"]
+    Path(host.root + "/opt/cdi").unlink()
+    Path(host.root + SPEC).unlink()
+    assert program.run(host, "make").stdout == f"made {SPEC}\n"
+    assert not Path(host.root + "/opt").exists()
 
 
 def test_a_folder_by_another_name_is_the_same_folder(node, tmp_path):
