@@ -19,6 +19,11 @@ _UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 _JSON_ONLY = re.compile(r"(?<!\\)(?:\\\\)*\\(?:/|u[dD][89a-fA-F])")  # escapes that YAML 1.1 does not know
 
 
+_DEEPEST = 100
+"""Levels of lists and mappings in a text. libyaml's bindings know no end, and take the interpreter along."""
+_TOO_DEEP = "it is nested too deeply, or an anchor holds itself"
+
+
 class Plain(str):
     """A scalar without quotes, as it stands in the text."""
 
@@ -55,7 +60,9 @@ def read(text: str) -> Tree:
         return _from_json(text)
     except DocumentError:
         raise
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise DocumentError(_TOO_DEEP) from None
+    except ValueError:
         return _from_yaml(text)
 
 
@@ -99,14 +106,29 @@ def _from_yaml(text: str) -> Tree:
         import yaml
     except ImportError:
         raise NoYamlError(NO_YAML) from None
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)(text)  # what libyaml takes, Go takes: it is a port of it
+    made = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # what libyaml takes, Go takes: it is a port of it
+    loader = made(text)
     try:
+        _bounded(yaml, made(text))
         node = loader.get_node() if loader.check_node() else None
         return None if node is None else _Nodes(yaml).tree(node)
     except yaml.YAMLError as error:
         raise DocumentError(" ".join(str(error).split())) from None
     except RecursionError:
-        raise DocumentError("it is nested too deeply, or an anchor holds itself") from None
+        raise DocumentError(_TOO_DEEP) from None
+    finally:
+        loader.dispose()
+
+
+def _bounded(yaml: Any, loader: Any) -> None:
+    """Refuse a first document that is nested too deeply: events alone need no stack."""
+    depth = 0
+    try:
+        while loader.check_event() and not loader.check_event(yaml.DocumentEndEvent):
+            event = loader.get_event()
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise DocumentError(_TOO_DEEP)
     finally:
         loader.dispose()
 

@@ -43,6 +43,13 @@ def test_quotes_are_told():
         assert kinds(document.read(text)) == kinds(expected)
 
 
+DEEP = (
+    "[" * 5000 + "]" * 5000,
+    *("[" * 200_000, '{"a":' * 200_000, "[" * 200_000 + "]" * 200_000, "- " * 100_000, "a: [" + "[" * 200_000),
+)
+"""In C the YAML ones would need more stack than there is, and take the interpreter along."""
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -55,12 +62,17 @@ def test_quotes_are_told():
         ("? [a]\n: 1\n", "a key that is no text"),
         ("a: {<<: 1}\n", "does not stand before a mapping"),
         ("&x [*x]\n", "."),
-        pytest.param("[" * 5000 + "]" * 5000, ".", id="deep"),
+        *(pytest.param(text, ".", id=f"deep {number}") for number, text in enumerate(DEEP)),
     ],
 )
 def test_what_is_no_document_is_refused(text, reason):
     with pytest.raises(DocumentError, match=reason.replace("\\", "\\\\")):
         document.read(text)
+
+
+def test_only_the_first_document_is_asked_how_deep_it_is():
+    deep = "[" * 40 + "1" + "]" * 40
+    assert document.read(f"a: {deep}\n---\n{'[' * 5000}\n")["a"][0]
 
 
 def test_json_needs_no_package(monkeypatch):
