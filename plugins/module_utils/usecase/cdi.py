@@ -169,7 +169,9 @@ def _blockers(seen: Seen, asked: Asked) -> Iterator[OpsError]:
         elif one.failure is not None:
             is_absent = one.failure.endswith("is not installed")
             error: type[OpsError] = UnsupportedError if is_absent else ProbeError
-            yield error("make", subject, one.failure, f"a spec by {one.generator}", "mend that, or set source to own")
+            expected = f"a spec by {one.generator}" if one.generator else "what it needs"
+            step = "mend that, or set source to own" if one.generator else "mend that"
+            yield error("make", subject, one.failure, expected, step)
     if seen.obstacle is not None and seen.looks:
         yield InputError("make", "CDI specs", seen.obstacle, "a folder", "mend it, or set directory")
     wanted = cdi_specs.wanted(seen.looks or (), asked)
@@ -319,7 +321,9 @@ def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
     found: list[Finding] = []
     blockers = tuple(_blockers(seen._replace(python=seen.python or "none"), asked))  # whatever could make specs
     for blocker in blockers:
-        verdict = "warn" if isinstance(blocker, ConflictError) else "fail"  # another owner is no fault of a spec
+        # another owner is no fault of a spec, and after a failure it is not known whether it has one
+        verdicts: tuple[tuple[type[OpsError], str], ...] = ((ConflictError, "warn"), (ProbeError, "unknown"))
+        verdict = next((word for kind, word in verdicts if isinstance(blocker, kind)), "fail")
         found.append(Finding("spec", verdict, blocker.subject, blocker.found, blocker.next_step))
     step = _next_step(seen, blockers)
     if seen.record.reason is not None:

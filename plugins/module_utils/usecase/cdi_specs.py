@@ -30,7 +30,8 @@ MODE = 0o644
 
 _OURS = re.compile(rf"accelerator-({'|'.join(LOADERS)})(-[a-z]+)?\.json\Z")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?\Z")
-_KIND = re.compile(r"""(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([A-Za-z0-9_./-]+)""", re.MULTILINE)
+_KIND = re.compile(r"""(?:^|[{,])[ \t]*["']?kind["']?\s*:\s*["']?([A-Za-z0-9_./-]+)""", re.MULTILINE)
+_UNKNOWN = ""  # the kind of a file that cannot be read
 _ALL = "all"
 _GENERATE_SECONDS = 60.0
 _ASK_SECONDS = 20.0
@@ -106,9 +107,15 @@ def _look(host: Host, maker: str, rows: list[dict[str, Any]], wish: Asked, other
         owner=aspect.owner(host),
         foreign=tuple(path for path, kind in others.items() if kind in kinds),
     )
-    if not kinds or wish.source == "own" or seen.owner is not None:
+    unread = next((path for path, kind in others.items() if kind == _UNKNOWN), None)
+    if not kinds or seen.owner is not None or seen.foreign:
         return seen
-    return _generated(host, seen, aspect.generator, is_wished=wish.source == "maker")
+    if unread is not None:
+        return seen._replace(failure=f"{unread} cannot be read, and may have the same kind")
+    if wish.source != "own":
+        seen = _generated(host, seen, aspect.generator, is_wished=wish.source == "maker")
+    unknown = next((one.failure for one in needs if one.units and one.failure), None)
+    return seen._replace(failure=seen.failure or unknown) if seen.told is None else seen
 
 
 def _without_driver(needs: tuple[Needs, ...], rows: Sequence[Row]) -> tuple[Needs, ...]:
@@ -163,7 +170,11 @@ def foreign(host: Host, directory: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in files(host, directory):
         if path.endswith(ENDINGS) and cdi_record.real(host, path) not in mine:
-            kind = _kind(host.read(path).value or "")
+            status, _reason = host.status(path)
+            if status is None or status.kind != "file":
+                continue  # nobody opens a FIFO: its writer would notice
+            text = host.read(path).value
+            kind = _UNKNOWN if text is None else _kind(text)
             if kind is not None:
                 found[path] = kind
     return found

@@ -31,7 +31,8 @@ class Needs(NamedTuple):
 
     ``shared`` are device files for each of them, ``required`` those that it cannot work without. ``gids`` are the
     groups by path of those files that a group may open. ``missing`` are device files that belong to them and are not
-    there, ``again`` the programs of the maker that make such. ``notes`` say what else a container goes without.
+    there, ``again`` the programs of the maker that make such. ``notes`` say what else a container goes without,
+    ``failure`` why it cannot be told what they need.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Needs(NamedTuple):
     again: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    failure: Optional[str] = None
 
 
 def nobody(host: Host) -> Optional[Owner]:

@@ -182,6 +182,29 @@ def test_what_changes_a_spec_has_it_made_again(change, tmp_path):
     assert derived(host.root) == []
 
 
+@pytest.mark.parametrize("cache", [None, CACHE[:100], b""])
+def test_a_cache_that_cannot_be_read_is_unknown_and_changes_nothing(cache, tmp_path):
+    host = laid_out(tmp_path / "root", MIG, {**LIBRARIES, "/etc/ld.so.cache": CACHE})
+    made(host)
+    place = Path(host.root) / "etc/ld.so.cache"
+    place.unlink()
+    if cache is not None:
+        place.write_bytes(cache)
+    wish = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
+    rows = usecase.checked(Host(host.root), {**wish, "state": "checked"})
+    assert [(row["verdict"], row["reason"].partition(":")[0]) for row in rows if row["verdict"] != "info"][-1:] == [
+        ("unknown", "/etc/ld.so.cache")
+    ]
+    assert cdi_specs.wanted(cdi_specs.look(Host(host.root), cdi_specs.Asked()), cdi_specs.Asked()) == {}
+    plan = usecase.decide(usecase.observe(Host(host.root), wish)._replace(python="/usr/bin/python3"), wish)
+    assert [one.code for one in plan.blockers] == ["probe"]
+
+
+def test_another_file_that_cannot_be_read_may_have_the_same_kind(tmp_path):
+    host = laid_out(tmp_path / "root", MIG, {"/etc/cdi/big.json": " " * (4 * 1024 * 1024)})
+    assert looked(host).failure == "/etc/cdi/big.json cannot be read, and may have the same kind"
+
+
 def test_a_spec_of_devices_that_have_lost_their_driver_is_over(tmp_path):
     host = laid_out(tmp_path / "root", MIG, {})
     made(host)

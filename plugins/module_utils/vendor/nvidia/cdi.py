@@ -21,12 +21,15 @@ from ...codec import linker_cache
 from ...codec.cdi import Hook, Mount
 from ...host import command
 from ...host.door import Host
+from ...model.answer import MISSING
 from ...model.device import Row
 from ...model.owner import Owner
 from ..cdi import Aspect, Needs, is_driven, missing_nodes, own_nodes, shared_nodes, units
 
 _DEVICE = re.compile(r"/dev/nvidia([0-9]+)\Z")
 _CACHE = "/etc/ld.so.cache"
+_FIRST = "libcuda.so.1"
+_FOLDERS = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib")
 _LIBRARY = re.compile(
     r"lib(cuda|cudadebugger|nvcuvid|nvoptix|nvidia-(?!container)[A-Za-z0-9_-]+|[A-Za-z0-9]+(_CM)?_nvidia"
     r"|(vdpau|glxserver)_nvidia)\.so(\.|\Z)"
@@ -84,7 +87,7 @@ def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
     )
     shared = shared_nodes(driven)
     missing = (*missing_nodes(driven), *(path for path in _CONTROL if path not in shared))
-    libraries, note = _libraries(host)
+    libraries, note, failure = _libraries(host)
     hook = next((place for place in (command.find(host, name) for name in _HOOKS) if place), None)
     mounts = [Mount(path, path, _OPTIONS) for path in dict.fromkeys(one.path for one in libraries)]
     if hook is None:
@@ -102,6 +105,7 @@ def _needs(host: Host, rows: Sequence[Row]) -> tuple[Needs, ...]:
             again=tuple(_again(host, missing)),
             notes=() if note is None else (note,),
             required=tuple(_CONTROL),
+            failure=failure,
         ),
     )
 
@@ -113,15 +117,21 @@ class _Library(NamedTuple):
     path: str
 
 
-def _libraries(host: Host) -> tuple[list[_Library], Optional[str]]:
-    """The driver's libraries of the machine's own width, as the linker of the node knows them."""
+def _libraries(host: Host) -> tuple[list[_Library], Optional[str], Optional[str]]:
+    """The driver's libraries of the machine's own width, as the linker of the node knows them.
+
+    Then a note on what there is none of, and why it is not known. A node without a cache has no library where no usual
+    folder has one.
+    """
     content, reason = host.read_bytes(_CACHE)
     if content is None:
-        return [], f"{_CACHE} {reason}: no libraries of the driver"
+        is_known = reason == MISSING and not any(host.exists(f"{folder}/{_FIRST}") for folder in _FOLDERS)
+        why = f"{_CACHE} {reason}: no libraries of the driver"
+        return [], why if is_known else None, None if is_known else _unknown(reason)
     try:
         known = linker_cache.parse(content)
     except ValueError as error:
-        return [], f"{_CACHE}: {error}: no libraries of the driver"
+        return [], None, _unknown(str(error))
     found: dict[str, _Library] = {}
     for one in known:
         if one.is_64_bit and _LIBRARY.match(one.name) and one.name not in found:
@@ -129,7 +139,11 @@ def _libraries(host: Host) -> tuple[list[_Library], Optional[str]]:
             if path is not None:
                 found[one.name] = _Library(one.path, path)
     note = None if found else f"{_CACHE} has no library of the driver"
-    return sorted(found.values()), note
+    return sorted(found.values()), note, None
+
+
+def _unknown(reason: Optional[str]) -> str:
+    return f"{_CACHE}: {reason}: the libraries of the driver are unknown until ldconfig was run"
 
 
 def _others(host: Host) -> Iterator[str]:
