@@ -35,7 +35,7 @@ class File(NamedTuple):
 class SpecFile(NamedTuple):
     """A file in a folder of specs: its text, or the reason why it was not read; when it was last written.
 
-    ``owner`` is the tool that makes it, where that is known.
+    ``owner`` is the tool that makes it, where that is known. ``kind`` is one of those of ``File``.
     """
 
     path: str
@@ -45,6 +45,7 @@ class SpecFile(NamedTuple):
     folder_mode: int = 0o755
     changed_seconds: Optional[float] = None
     owner: Optional[str] = None
+    kind: str = "file"
 
     @property
     def folder(self) -> str:
@@ -149,6 +150,8 @@ def lint(files: Iterable[SpecFile], node: Observed) -> tuple[Finding, ...]:
 
 
 def _look(file: SpecFile, engines: Sequence[Engine] = ()) -> _Read:
+    if file.kind != "file":
+        return _Read(file)
     if file.text is None:
         return _Read(file, unknown=file.reason or "it was not read")
     try:
@@ -181,6 +184,11 @@ def _loading(one: _Read, node: Observed) -> Iterator[Finding]:
     if not file.is_read:
         step = f"give it one of the endings {', '.join(ENDINGS)}, or remove it"
         yield Finding("unread", "warn", file.path, "no engine reads a file of this name", step)
+        return
+    if file.kind != "file":
+        verdict = "warn" if file.kind in ("dir", ABSENT) else "fail"  # who opens a FIFO waits for its writer
+        what = "a link that leads nowhere" if file.kind == ABSENT else f"a {file.kind}, no file"
+        yield Finding("unread", verdict, file.path, f"it is {what}", "remove it")
         return
     if node.engines and not readers:
         names = ", ".join(sorted({engine.name for engine in node.engines}))
@@ -339,6 +347,8 @@ def _has(device: Device, path: str) -> bool:
 def _mode(one: _Read, node: Observed) -> Iterator[Finding]:
     """Who may read it, and who may change what root then runs."""
     file = one.file
+    if file.kind != "file":
+        return
     rootless = [engine for engine in _readers(file, node.engines) if engine.is_rootless]
     if file.is_read and rootless and (not file.mode & 0o004 or file.folder_mode & 0o005 != 0o005):
         who = " and ".join(engine.name for engine in rootless)

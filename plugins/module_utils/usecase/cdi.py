@@ -334,6 +334,7 @@ def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
         wanted = cdi_specs.wanted(seen.looks, asked)
         for one in _specs(seen._replace(has_folder=True), asked, wanted):  # that it will be made is for a plan
             found.append(Finding("spec", "fail", one.key, one.why, step))
+    found += [Finding("spec", "warn", path, "it is not as it was set up", "run state present") for path in _lost(seen)]
     for look_at in seen.looks or ():
         maker = look_at.maker
         found += [Finding("spec", "warn", maker, f"{path} is not there", "see its driver") for path in look_at.missing]
@@ -341,6 +342,16 @@ def checked(host: Host, wish: Mapping[str, Any]) -> list[dict[str, Any]]:
         found += [Finding("spec", "info", maker, note) for note in notes]
     found += cdi_checks.observe(host, asked.directory, seen.looks or (), seen.engines, step)
     return [{**one._asdict(), "evidence": list(one.evidence)} for one in found]
+
+
+def _lost(seen: Seen) -> list[str]:
+    """What makes the specs and is not as this version writes it, where any of it is there or has made a spec."""
+    is_set_up = any(one.state.kind != "absent" for one in seen.files.values()) or (seen.is_live and bool(seen.ours))
+    if seen.python is None or not is_set_up:
+        return []
+    files = {PROGRAM: seen.program, **cdi_files.units(seen.python)}
+    steps = [step for path, content in files.items() for step in file_step(path, seen.files[path], content, "")]
+    return [one.path for one in (*steps, *(s for path in LINKS for s in _link(path, seen.files[path], LINKS[path])))]
 
 
 def _next_step(seen: Seen, blockers: Sequence[OpsError]) -> str:

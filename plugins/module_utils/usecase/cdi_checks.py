@@ -48,11 +48,15 @@ def _with_our_names(host: Host, engines: Sequence[Engine], folders: Sequence[str
 
 def _spec_files(host: Host, folders: Sequence[str]) -> Iterator[SpecFile]:
     for path in cdi_specs.files(host, *folders):
-        answer = host.read(path)
-        status, _reason = host.status(path)
+        status, why = host.status(path)
         folder, _slash, name = path.rpartition("/")
         place, _reason = host.status(folder)
-        if status is not None and status.kind == "file":
+        if status is None and why == MISSING:
+            yield SpecFile(path, None, kind=cdi_lint.ABSENT)
+        elif status is not None and status.kind != "file":
+            yield SpecFile(path, None, kind=status.kind)
+        elif status is not None:
+            answer = host.read(path)
             folder_mode = 0o755 if place is None else place.mode
             changed, owner = host.changed_seconds(path), owners.of_spec(name)
             yield SpecFile(path, answer.value, answer.reason or "", status.mode, folder_mode, changed, owner)

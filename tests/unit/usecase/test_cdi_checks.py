@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.accelerator.ops.plugins.module_utils.host.door import Host
 from ansible_collections.accelerator.ops.plugins.module_utils.model.cdi import Engine
 from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi as usecase
+from ansible_collections.accelerator.ops.plugins.module_utils.usecase import cdi_files
 
 WISH = {name: spec.get("default") for name, spec in usecase.OPTIONS.items()}
 
@@ -123,3 +124,29 @@ def test_the_program_of_an_engine_is_that_of_its_unit(node, more):
     for path, version in (("/usr/bin/containerd", "1.7.28"), ("/opt/bin/containerd", "2.1.4")):
         host.answers[(path, "--version")] = (0, f"containerd github.com/containerd/containerd v{version} 75cb2b7", None)
     assert engines(host) == (Engine("containerd", "2.1.4", "1.0.1", ("/opt/cdi",)),)
+
+
+def test_what_is_no_file_is_told_and_not_opened(node):
+    host = node({"/etc/cdi/folder.json/x": "", "/etc/cdi/lost.json": ("link", "/gone")})
+    os.mkfifo(f"{host.root}/etc/cdi/pipe.json")
+    assert told(host, "unread") == [
+        ("warn", "/etc/cdi/folder.json", "it is a dir, no file"),
+        ("warn", "/etc/cdi/lost.json", "it is a link that leads nowhere"),
+        ("fail", "/etc/cdi/pipe.json", "it is a fifo, no file"),
+    ]
+
+
+PYTHONS = {"/usr/bin/python3.11": "", "/usr/bin/python3": ("link", "python3.11")}
+LINKS = {path: ("link", target) for path, target in cdi_files.LINKS.items()}
+
+
+@pytest.mark.parametrize("other", [None, *cdi_files.LINKS, cdi_files.PATH, cdi_files.PROGRAM])
+def test_what_makes_the_specs_is_gone(node, other):
+    units = {path: content.decode() for path, content in cdi_files.units("/usr/bin/python3").items()}
+    files = {"/sys/bus/x": "", **PYTHONS, **units, **LINKS, cdi_files.PROGRAM: ""}
+    host = node({path: content for path, content in files.items() if path != other or path == cdi_files.PROGRAM})
+    with open(host.root + cdi_files.PROGRAM, "wb") as file:
+        file.write(b"" if other == cdi_files.PROGRAM else cdi_files.program(usecase.cdi_specs.asked(WISH)))
+    rows = usecase.checked(host, {**WISH, "state": "checked", "on_conflict": "refuse"})
+    found = [(row["verdict"], row["subject"]) for row in rows if "set up" in row["reason"]]
+    assert found == ([] if other is None else [("warn", other)])
