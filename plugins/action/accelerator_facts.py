@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
         return result
 
     def _look(self, variables: dict[str, Any]) -> dict[str, Any]:
-        given = arguments(self._task.args, variables, lambda value: self._templar.template(value))
+        given = arguments(self._task.args, variables, self._templar.template)
         named = given.get("report_dir")
         if not named:
             return self._execute_module(module_args=given, task_vars=variables)

@@ -42,7 +42,7 @@ class ActionModule(ActionBase):
 
     def _reported(self, variables: dict[str, Any]) -> dict[str, Any]:
         """The call, with its result left for the report. A folder that cannot be used stops it before it is done."""
-        given = arguments(self._task.args, variables, lambda value: self._templar.template(value))
+        given = arguments(self._task.args, variables, self._templar.template)
         named = given.pop("report_dir", None)
         if not named or self._task.async_val:
             return self._owned(given, variables)

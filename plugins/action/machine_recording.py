@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
         # without one the module says what is missing
         in_folder = quote(str(variables["inventory_hostname"]), safe="", errors="surrogatepass") + ".tar.gz"
         dest = Destination(str(named), in_folder, "recording") if named else None
-        given = arguments(self._task.args, variables, lambda value: self._templar.template(value))
+        given = arguments(self._task.args, variables, self._templar.template)
         result: dict[str, Any] = self._execute_module(module_args=given, task_vars=variables)
         text = result.pop("archive", None)
         if result.get("failed") or result.get("skipped") or result.get("unreachable") or dest is None:

@@ -48,7 +48,7 @@ _IDS = {
 _CRI_NAMES = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
 
 FORM = {
-    "version": ("a whole number", lambda value: type(value) is int and value >= 0),
+    "version": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0),
     "plugins": {
         **{name: {"cdi_spec_dirs": LIST, "containerd": {"runtimes": {EACH: {}}}} for name in _CRI_NAMES},
         **{name: {"default_validator": {}} for name in _IDS[NRI].values()},

@@ -9,6 +9,7 @@ import base64
 import errno
 import os
 import stat
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,7 @@ def run(dest, archive=b"archive", check=False, result=None, host="gpu-17"):
     plugin._task = Task({"dest": dest} if dest else {}, check)
     answer = {"archive": base64.b64encode(archive).decode(), "files": 3} if result is None else result
     plugin._execute_module = lambda **_given: dict(answer)
+    plugin._templar = SimpleNamespace(template=None)  # no host here has a root
     return plugin._record({"inventory_hostname": host})
 
 

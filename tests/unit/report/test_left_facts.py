@@ -24,6 +24,7 @@ def left_by(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     plugin = ActionModule.__new__(ActionModule)
     plugin._task = SimpleNamespace(args={"report_dir": str(folder)})
     plugin._execute_module = lambda **_given: dict(result)
+    plugin._templar = SimpleNamespace(template=None)  # no host here has a root
     assert plugin._look({"inventory_hostname": "gpu-17"}) == result
     entry: dict[str, Any] = json.loads((folder / facts_name("gpu-17")).read_text(encoding="utf-8"))
     return entry

@@ -68,6 +68,7 @@ def test_neither_facts_nor_a_page_are_written_then(tmp_path: Path, other: subpro
     before = theirs.read_bytes()
     plugin = ActionModule.__new__(ActionModule)
     plugin._task = SimpleNamespace(args={"report_dir": str(tmp_path)})
+    plugin._templar = SimpleNamespace(template=None)  # no host here has a root
     with pytest.raises(BusyError):
         plugin._look({"inventory_hostname": "a"})
     with pytest.raises(BusyError):
