@@ -58,14 +58,13 @@ models:
   - nvidia-hgx-h100-8gpu
   - amd-mi300x-8gpu
 
----
-# A model of your own, trees that were captured on real machines, and the machine that Ansible runs on.
-plugin: accelerator.ops.machines
-models:
-  - models/our-node.yml
-trees:
-  - captures
-this_machine: true # the control host itself: prepare and rollback change it
+# Your own beside them:
+#
+#   models:
+#     - models/our-node.yml   # a model that you wrote
+#   trees:
+#     - captures              # trees that were captured on real machines
+#   this_machine: true        # the control host itself: prepare and rollback change it
 """
 
 import glob

@@ -44,10 +44,13 @@ def main() -> int:
     sys.stdout.buffer.flush()
     sys.stderr.write(answer.get("error", ""))
     if then.startswith("hang "):
+        ready, begun = os.pipe()
         if os.fork() == 0:
             with open(f"{sys.argv[0]}.log", "a", encoding="utf-8") as log:
                 log.write(f"{os.getpid()} child\n")
+            os.write(begun, b".")
             signal.pause()
+        os.read(ready, 1)
         if then == "hang in a child":
             return int(answer.get("status", 0))
     if then.startswith("hang"):

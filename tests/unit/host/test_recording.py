@@ -184,7 +184,7 @@ def test_programs_say_again_what_they_said(tmp_path):
     assert command.run(again, ["/bin/sh", "-c", "echo $$; exit 3"], 5) == first
     assert command.run(again, ["/nowhere/tool"], 5) == missing
     other = command.run(again, ["/bin/true"], 5)
-    assert other == (None, "", "/bin/true was not run when this node was recorded")
+    assert (other.status, other.reason) == (None, "/bin/true was not run when this node was recorded")
 
 
 def test_a_recorded_tree_is_no_node(tree, tmp_path):
