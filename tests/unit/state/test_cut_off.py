@@ -115,9 +115,8 @@ def test_a_content_that_was_changed_is_kept_anew_when_it_is_needed(node):
     assert (node.root / A[1:]).read_text() == "1"
 
 
-def test_what_a_human_took_back_himself_is_settled_by_a_rollback_that_was_cut_off_too(node, monkeypatch):
-    node.files({A: "1", B: "1"})
-    (node.root / B[1:]).unlink()
+def cut_off_rollback(node, monkeypatch):
+    """End a rollback where it would become a generation."""
 
     def cut(*_given):
         raise KeyboardInterrupt
@@ -126,6 +125,12 @@ def test_what_a_human_took_back_himself_is_settled_by_a_rollback_that_was_cut_of
     with pytest.raises(KeyboardInterrupt):
         node.generation(runner.rolled_back, to=0)
     monkeypatch.undo()
+
+
+def test_what_a_human_took_back_himself_is_settled_by_a_rollback_that_was_cut_off_too(node, monkeypatch):
+    node.files({A: "1", B: "1"})
+    (node.root / B[1:]).unlink()
+    cut_off_rollback(node, monkeypatch)
     assert node.generation(runner.recovered).results["generation"] == 2
     assert not (node.root / A[1:]).exists()
     assert node.files({A: "2", B: "2"}).changed
@@ -137,14 +142,7 @@ def test_what_a_human_took_back_himself_is_not_put_back_with_what_a_rollback_did
     for path in by_hand:
         (node.root / path[1:]).unlink()
     before = node.listing()
-
-    def cut(*_given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "commit", cut)
-    with pytest.raises(KeyboardInterrupt):
-        node.generation(runner.rolled_back, to=0)
-    monkeypatch.undo()
+    cut_off_rollback(node, monkeypatch)
     engine = runner.engine_of(node.call("generation"))
     with engine.begun():
         engine.join()
