@@ -70,13 +70,13 @@ until systemctl list-jobs >/dev/null 2>&1; do sleep 0.1; done  # its bus is ther
 systemctl is-system-running --wait || true
 """
 _START = f"""\
-if test -d /work/tree/proc/driver; then mount --bind /work/tree/proc/driver /proc/driver; fi
-install -D -m 644 /work/config.toml {ROOT_FILE}
-install -m 644 /work/crictl.yaml /etc/crictl.yaml
-install -m 644 /work/containerd.service /etc/systemd/system/containerd.service
+if test -d /given/tree/proc/driver; then mount --bind /given/tree/proc/driver /proc/driver; fi
+install -D -m 644 /given/config.toml {ROOT_FILE}
+install -m 644 /given/crictl.yaml /etc/crictl.yaml
+install -m 644 /given/containerd.service /etc/systemd/system/containerd.service
 systemctl daemon-reload
 systemctl start containerd.service
-ctr --namespace=k8s.io images import /work/image.tar
+ctr --namespace=k8s.io images import /given/image.tar
 """
 
 
@@ -138,7 +138,7 @@ class Node:
             "/sys": folder / "tree/sys",
             "/sys/fs/cgroup": Path("/sys/fs/cgroup"),
             "/var/lib/containerd": folder / "containerd",
-            "/work": folder,
+            "/given": folder,
             "/collection/ansible": lent,
             "/collection/ansible_collections/accelerator/ops": HERE,
             **programs(),
@@ -153,7 +153,7 @@ class Node:
         pid = self._podman("inspect", "--format={{.State.Pid}}", self.name)
         # as podman exec does it, in a tenth of the time
         self._enter = ["nsenter", f"--target={pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "env", "-i", *_ENV]
-        self.must("timeout", str(_SECONDS), "sh", "-e", "/work/boot.sh")
+        self.must("timeout", str(_SECONDS), "sh", "-e", "/given/boot.sh")
 
     def end(self) -> None:
         """Take the node away, with all that runs in it."""
@@ -196,7 +196,7 @@ class Node:
     def module(self, name: str, **wish: Any) -> dict[str, Any]:
         """The result of a module, which runs in the node."""
         place = f"ansible_collections.accelerator.ops.plugins.modules.{name}"
-        argv = ("env", "PYTHONPATH=/collection", "PYTHONPYCACHEPREFIX=/work/pyc", "/usr/bin/python3", "-m", place)
+        argv = ("env", "PYTHONPATH=/collection", "PYTHONPYCACHEPREFIX=/given/pyc", "/usr/bin/python3", "-m", place)
         ran = self.run(*argv, stdin=json.dumps({"ANSIBLE_MODULE_ARGS": {"run": "a test", **wish}}))
         assert ran.stdout.strip(), ran.stderr
         result: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
@@ -233,7 +233,7 @@ class Node:
         }
         for kind, said in (("pod", pod), ("container", container)):
             (self.folder / f"{name}-{kind}.json").write_text(json.dumps(said))
-        return ("run", "--no-pull", f"/work/{name}-container.json", f"/work/{name}-pod.json")
+        return ("run", "--no-pull", f"/given/{name}-container.json", f"/given/{name}-pod.json")
 
     def process(self, container: str) -> int:
         """The process that a container is; it must run."""
